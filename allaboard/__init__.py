@@ -1,0 +1,1 @@
+"""The command line: serve the parts, run a local control plane, run both against any cluster."""

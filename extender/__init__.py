@@ -1,0 +1,1 @@
+"""The scheduler side: watch cache, gang registry, guard, bind barrier, grant writer."""

@@ -1,0 +1,50 @@
+"""Every name that others see or write: labels, annotations, gates, scheduler names.
+
+One module owns these strings (docs/design vocabulary); no other file spells them out.
+"""
+
+from typing import Final
+
+SCHEDULER_NAME: Final = "allaboard"
+KAI_SCHEDULER_NAME: Final = "kai-scheduler"
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
+
+GATE: Final = "allaboard.dev/boarding"
+
+LABEL_GANG: Final = "allaboard.dev/gang"
+LABEL_SUBGROUP: Final = "allaboard.dev/subgroup"
+LABEL_QUEUE: Final = "kai.scheduler/queue"
+DEFAULT_QUEUE: Final = "default-queue"
+DEFAULT_PARENT_QUEUE: Final = "default-parent-queue"
+
+# Opt-out on Pod or namespace, opt-in for every workload of a namespace.
+LABEL_WEBHOOK: Final = "allaboard.dev/webhook"
+WEBHOOK_IGNORE: Final = "ignore"
+LABEL_ENABLED: Final = "allaboard.dev/enabled"
+
+# Floor: members that must board at once. Size: members the workload wants in all.
+ANNOTATION_MIN_MEMBER: Final = "allaboard.dev/min-member"
+ANNOTATION_SIZE: Final = "allaboard.dev/size"
+# Where the live floor and size are read from; absent: the two annotations are the truth.
+ANNOTATION_SIZE_FROM: Final = "allaboard.dev/size-from"
+SIZE_FROM_OWNER: Final = "owner"  # replicas, or min(parallelism, completions left), of the controller
+SIZE_FROM_PARTITION: Final = "nvcf-partition"  # sum over all owners of the namespace with the Pod's NVCF index
+ANNOTATION_TOPOLOGY_REQUIRED: Final = "allaboard.dev/topology-required"
+ANNOTATION_TOPOLOGY_PREFERRED: Final = "allaboard.dev/topology-preferred"
+ANNOTATION_NOTES: Final = "allaboard.dev/notes"
+ANNOTATION_PLAN: Final = "allaboard.dev/plan"
+
+KAI_TOPOLOGY: Final = "kai.scheduler/topology"
+KAI_TOPOLOGY_REQUIRED: Final = "kai.scheduler/topology-required-placement"
+KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
+KAI_BATCH_MIN_MEMBER: Final = "kai.scheduler/batch-min-member"
+
+NVCF_INDEX: Final = "dra.nvcf.nvidia.io/required-nvlink-domain-index"
+NVCF_PARTITION: Final = "dra.nvcf.nvidia.io/nvlink-domain-partition"
+NVCF_INSTANCE_TYPE: Final = "nvca.nvcf.nvidia.io/workload-instance-type"
+NVCF_MINISERVICE: Final = "miniservice"
+
+NODE_CLIQUE: Final = "nvidia.com/gpu.clique"
+NODE_HOSTNAME: Final = "kubernetes.io/hostname"
+GPU: Final = "nvidia.com/gpu"
+NVIDIA_PREFIX: Final = "nvidia.com/"

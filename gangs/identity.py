@@ -1,0 +1,22 @@
+"""Which gang a Pod belongs to: the value of its gang label.
+
+The registry's key is (namespace, gang label). The label is readable first and unique last:
+`llm-1f0c6a2b9d`, the name of what asked for the gang, then a hash of everything that tells it from a
+namesake: dialect, kind, name, owner UID if there is one.
+"""
+
+from hashlib import sha256
+
+_MAX_LABEL = 63  # Kubernetes label value
+_HASH = 10  # hex digits: 40 bits, collisions matter only inside one namespace
+
+
+def gang_label(dialect: str, kind: str, name: str, uid: str = "") -> str:
+    """The gang label's value, a valid label value of at most 63 characters.
+
+    uid is "" where the gang has no owner: then namesakes share the gang, one generation after another.
+    """
+    digest = sha256("\0".join((dialect, kind, name, uid)).encode()).hexdigest()[:_HASH]
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "-" for c in name)
+    head = readable[: _MAX_LABEL - _HASH - 1].strip("-.")
+    return f"{head}-{digest}" if head else digest

@@ -1,0 +1,1 @@
+"""The admission side: one file a dialect, one JSON patch a Pod."""
