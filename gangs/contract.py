@@ -28,7 +28,7 @@ ANNOTATION_SIZE: Final = "allaboard.dev/size"
 # Where the live floor and size are read from; absent: the two annotations are the truth.
 ANNOTATION_SIZE_FROM: Final = "allaboard.dev/size-from"
 SIZE_FROM_OWNER: Final = "owner"  # replicas, or min(parallelism, completions left), of the controller
-SIZE_FROM_PARTITION: Final = "nvcf-partition"  # sum over all owners of the namespace with the Pod's NVCF index
+SIZE_FROM_PARTITION: Final = "nvcf-partition"  # sum over the owners in the namespace with this NVCF index
 ANNOTATION_TOPOLOGY_REQUIRED: Final = "allaboard.dev/topology-required"
 ANNOTATION_TOPOLOGY_PREFERRED: Final = "allaboard.dev/topology-preferred"
 ANNOTATION_NOTES: Final = "allaboard.dev/notes"

@@ -7,7 +7,7 @@ minMember that is no number): its gang waits until the note no longer holds.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,7 @@ class Note:
 
 def encode(notes: Iterable[Note]) -> str:
     """The annotation's value: a JSON list with one object a note, empty fields left out."""
-    rows = [
-        {k: v for k, v in (("message", n.message), ("blocking", n.blocking), ("topology", n.topology), ("level", n.level)) if v}
-        for n in notes
-    ]
+    rows = [{key: value for key, value in asdict(note).items() if value} for note in notes]
     return json.dumps(rows, separators=(", ", ": "))
 
 
@@ -42,9 +39,15 @@ def decode(value: str) -> tuple[Note, ...]:
     """
     try:
         rows = json.loads(value)
-        return tuple(
-            Note(str(r["message"]), r.get("blocking") is True, str(r.get("topology", "")), str(r.get("level", "")))
-            for r in rows
-        )
+        return tuple(_note(row) for row in rows)
     except (ValueError, TypeError, KeyError, AttributeError):
         return (Note(value),) if value else ()
+
+
+def _note(row: dict[str, object]) -> Note:
+    return Note(
+        message=str(row["message"]),
+        blocking=row.get("blocking") is True,
+        topology=str(row.get("topology", "")),
+        level=str(row.get("level", "")),
+    )

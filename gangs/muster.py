@@ -1,0 +1,116 @@
+"""A gang at one moment: who is here, who is missing, what it asks for.
+
+Members are counted by UID; finished and terminating ones don't count. The newest member's annotations
+speak for the gang, unless its owner's live size is known (rule 5 of the design): then that rules. A gang
+with a bound member is aboard: it has passed the barrier once, so whoever joins boards singly.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from gangs.notes import Note
+from gangs.pods import Demand, GangKey, Pod
+from gangs.room import Level
+
+_NUMBER: Final = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Muster:
+    """All members of one gang, and what the gang wants.
+
+    floor: members that must board at once. size: members there are to be.
+    ready: unbound members that could board. gated: unbound ones that a foreign gate keeps away.
+    bound: members with a node. leaving: bound ones that are terminating, whose domain still counts.
+    """
+
+    key: GangKey
+    floor: int
+    size: int
+    required: Level
+    preferred: str
+    notes: tuple[Note, ...]
+    ready: tuple[Pod, ...]
+    gated: tuple[Pod, ...]
+    bound: tuple[Pod, ...]
+    leaving: tuple[Pod, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """How people know it: namespace and the common controller's name, else the gang label."""
+        owners = {p.owner.name if p.owner else "" for p in self.everyone}
+        only = owners.pop() if len(owners) == 1 else ""
+        return f"{self.key[0]}/{only or self.key[1]}"
+
+    @property
+    def everyone(self) -> tuple[Pod, ...]:
+        """All live members."""
+        return self.ready + self.gated + self.bound
+
+    @property
+    def aboard(self) -> bool:
+        """Whether some member is bound: the barrier is behind this gang."""
+        return bool(self.bound)
+
+    @property
+    def whole(self) -> bool:
+        """Whether enough members are here to board now."""
+        return bool(self.ready) and (self.aboard or len(self.ready) >= self.floor)
+
+    @property
+    def missing(self) -> int:
+        """How many must board together now; 0 where each may board singly."""
+        return 0 if self.aboard else self.floor
+
+    @cached_property
+    def priority(self) -> int:
+        """The highest priority among the live members."""
+        return max((p.priority for p in self.everyone), default=0)
+
+    @cached_property
+    def created(self) -> float:
+        """When the oldest live member was created, epoch seconds."""
+        return min((p.created for p in self.everyone), default=0.0)
+
+
+def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> Muster | None:
+    """Count the members; None where nobody is left.
+
+    live_size: the size that the owner wants now, where the gang's size follows its owner.
+    """
+    members = sorted(pods, key=lambda p: (p.created, natural(p.name)))
+    live = [p for p in members if p.live]
+    if not live:
+        return None
+    demand = live[-1].demand
+    floor, size = _sizes(demand, live_size)
+    unbound = sorted((p for p in live if not p.node), key=lambda p: natural(p.name))
+    return Muster(
+        key=key,
+        floor=floor,
+        size=size,
+        required=demand.required,
+        preferred=demand.preferred,
+        notes=demand.notes,
+        ready=tuple(p for p in unbound if not p.foreign_gates),
+        gated=tuple(p for p in unbound if p.foreign_gates),
+        bound=tuple(p for p in live if p.node),
+        leaving=tuple(p for p in members if p.terminating and p.seated),
+    )
+
+
+def _sizes(demand: Demand, live_size: int | None) -> tuple[int, int]:
+    floor = demand.min_member or 1
+    size = demand.size or floor
+    if live_size is None:
+        return floor, size
+    # A floor that equalled the size when it was written follows it; a smaller one was asked for as such.
+    return (max(1, live_size), live_size) if floor == size else (floor, live_size)
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key by which llm-2 comes before llm-10."""
+    return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in _NUMBER.split(name) if p)

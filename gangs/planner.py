@@ -1,0 +1,212 @@
+"""Which domain a gang boards, and which node each member takes.
+
+The caller hands in the gang's members that are to be placed and the room of the cluster; place() answers
+with a Placement or None, and explain() says which domain came closest and what it lacks. Nothing here
+knows of Pods on the wire, of time or of permits.
+
+    Boarding ──► domains that could hold the floor ──► best first ──► pack() ──► node per member
+
+Best is the domain with the least room left that still takes every member there is or will be (KAI's
+rule: whole cliques stay whole); where none takes them all, the one that takes most. Ties go by name, so
+equal inputs give equal answers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gangs.nodes import Node, Shape
+from gangs.packing import Candidate, pack
+from gangs.room import Domain, DomainRoom, Level, Room, domain_of
+from gangs.shortage import Shortage, shortage
+
+WHOLE_CLUSTER: Final[Domain] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Boarding:
+    """What is to be placed.
+
+    members: those without a node yet, in rank order.
+    floor: how many of them must be placed or none is.
+    required: node labels that all members must share, widest first; () for none.
+    preferred: a node label that as many as possible should share, "" for none.
+    anchors: domains of the required level that hold members already; empty: free choice.
+    near: values of the preferred label that hold members already.
+    outlook: how many members are to come in all, those to be placed now included.
+    avoid: (member, node) pairs that kube-scheduler refused lately.
+    hints: nodes that an earlier plan gave to members; kept where still possible.
+    """
+
+    members: tuple[Candidate, ...]
+    floor: int
+    required: Level = ()
+    preferred: str = ""
+    anchors: frozenset[Domain] = frozenset()
+    near: frozenset[str] = frozenset()
+    outlook: int = 0
+    avoid: frozenset[tuple[str, str]] = frozenset()
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A domain kept free for the gang at the head of the queue; nobody else is placed into it."""
+
+    level: Level
+    domain: Domain
+    gang: str
+
+    def holds(self, node: Node) -> bool:
+        """Whether the node is part of what is kept."""
+        return domain_of(node, self.level) == self.domain
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A node for each member placed (by UID), and the domain they share."""
+
+    domain: Domain
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why there is no placement: the domain that came closest, or None where no domain exists.
+
+    kept_for: the gang at the head for which a domain that would have done is kept, "" if none is.
+    """
+
+    nearest: Shortage | None
+    kept_for: str = ""
+
+
+def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
+    """Place at least the floor of the gang into one domain; None where that can't be done.
+
+    Deterministic: equal inputs give equal answers, whatever their order.
+    """
+    for domain in _ranked(boarding, room):
+        nodes = _pack_into(domain, boarding, room, kept)
+        if len(nodes) >= max(1, boarding.floor):
+            return Placement(domain, nodes)
+    return None
+
+
+def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejection:
+    """Why place() finds nothing: looks at every node of the nearest domain, so not for the hot path."""
+    domains = list(_eligible(boarding, room))
+    if not domains:
+        return Rejection(None)
+    nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
+    would_do = kept and any(len(_pack_into(d, boarding, room, None)) >= boarding.floor for d in domains)
+    found = shortage(boarding.members[0].shape, boarding.required, nearest, room, max(1, boarding.floor))
+    return Rejection(found, kept.gang if kept and would_do else "")
+
+
+def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
+    """The domain in which a gang that doesn't fit now will board first, as far as one can tell.
+
+    Of those that could hold the floor when empty, the one with the most room now; None if none could.
+    """
+    able = [d for d in _eligible(boarding, room) if holds_when_empty(boarding, room, d)]
+    return min(able, key=lambda d: (-_slots(boarding, room, d), d), default=None)
+
+
+def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
+    """Whether the floor would fit into the domain if nobody else were there."""
+    empty = Room()
+    for node in room.nodes_of(boarding.required, domain):
+        empty.put_node(node)
+    return len(_pack_into(domain, boarding, empty, None)) >= boarding.floor
+
+
+def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
+    """Domains that may hold the floor, best first."""
+    hinted = {
+        domain_of(room.nodes[node], boarding.required)
+        for node in boarding.hints.values()
+        if node in room.nodes
+    }
+    wanted = max(boarding.outlook, len(boarding.members))
+
+    def rank(domain: Domain) -> tuple[bool, bool, int, Domain]:
+        slots, free = _slots(boarding, room, domain), _free(boarding, room, domain)
+        enough = slots >= wanted
+        return domain not in hinted, not enough, free if enough else -slots, domain
+
+    return sorted((d for d in _eligible(boarding, room) if _may_hold(boarding, room, d)), key=rank)
+
+
+def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
+    if not boarding.required:
+        return (WHOLE_CLUSTER,)
+    known = room.domains(boarding.required, boarding.members[0].shape)
+    return [d for d in known if d in boarding.anchors] if boarding.anchors else known
+
+
+def _may_hold(boarding: Boarding, room: Room, domain: Domain) -> bool:
+    """Necessary, not sufficient: shapes are counted each for itself, as if alone."""
+    counts = _by_shape(boarding.members)
+    rooms = (room.domains(boarding.required, shape).get(domain) for shape in counts)
+    fit = sum(min(n, r.slots if r else 0) for n, r in zip(counts.values(), rooms, strict=True))
+    return fit >= max(1, boarding.floor)
+
+
+def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
+    counts: dict[Shape, int] = {}
+    for member in members:
+        counts[member.shape] = counts.get(member.shape, 0) + 1
+    return counts
+
+
+def _slots(boarding: Boarding, room: Room, domain: Domain) -> int:
+    return _of_first_shape(boarding, room, domain).slots
+
+
+def _free(boarding: Boarding, room: Room, domain: Domain) -> int:
+    return _of_first_shape(boarding, room, domain).free
+
+
+def _of_first_shape(boarding: Boarding, room: Room, domain: Domain) -> DomainRoom:
+    return room.domains(boarding.required, boarding.members[0].shape).get(domain) or DomainRoom()
+
+
+def _pack_into(domain: Domain, boarding: Boarding, room: Room, kept: Kept | None) -> Mapping[str, str]:
+    if kept and kept.level == boarding.required and kept.domain == domain:
+        return {}
+    open_nodes: dict[Shape, dict[str, int]] = {}
+    for shape in _by_shape(boarding.members):
+        slots = room.members(boarding.required, shape, domain)
+        open_nodes[shape] = {n: s for n, s in slots.items() if not (kept and kept.holds(room.nodes[n]))}
+    fill = _fill_order(boarding, room, open_nodes)
+    return pack(boarding.members, fill, open_nodes, room, boarding.avoid, boarding.hints)
+
+
+def _fill_order(boarding: Boarding, room: Room, open_nodes: Mapping[Shape, Mapping[str, int]]) -> list[str]:
+    """The domain's nodes in the order in which they are filled: best preferred group first, fullest first."""
+    slots = open_nodes[boarding.members[0].shape]
+    names = {name for nodes in open_nodes.values() for name in nodes}
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda n: (slots.get(n, 0), n)):
+        groups.setdefault(_group(room.nodes[name], boarding.preferred), []).append(name)
+    sizes = {g: sum(slots.get(n, 0) for n in members) for g, members in groups.items()}
+    return [name for g in _group_order(sizes, boarding) for name in groups[g]]
+
+
+def _group(node: Node, preferred: str) -> str:
+    return node.labels.get(preferred, "") if preferred else ""
+
+
+def _group_order(sizes: Mapping[str, int], boarding: Boarding) -> Iterator[str]:
+    """Where members sit already, then the tightest that takes all, else the roomiest, until all are in."""
+    left, missing = dict(sizes), max(boarding.outlook, len(boarding.members))
+
+    def rank(group: str) -> tuple[bool, bool, bool, int, str]:
+        enough = left[group] >= missing
+        return not group, group not in boarding.near, not enough, left[group] * (1 if enough else -1), group
+
+    while left:
+        best = min(left, key=rank)
+        missing -= left.pop(best)
+        yield best

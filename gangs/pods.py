@@ -1,0 +1,103 @@
+"""A Pod as the extender sees it: the facts that planning and permits need, nothing of the wire."""
+
+from dataclasses import dataclass
+
+from gangs.contract import GATE
+from gangs.nodes import Shape
+from gangs.notes import Note
+from gangs.room import Level
+
+GangKey = tuple[str, str]
+"""Namespace and gang label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller of a Pod."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a Pod's canonical annotations ask for its gang (gangs/contract.py).
+
+    min_member, size: None where the annotation is missing or no number.
+    """
+
+    min_member: int | None = None
+    size: int | None = None
+    size_from: str = ""
+    required: Level = ()
+    preferred: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan annotation: where this very Pod (uid) was to board, and until when (epoch seconds)."""
+
+    node: str
+    domain: tuple[str, ...]
+    deadline: float
+    uid: str
+    term: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A Pod at one moment.
+
+    gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
+    created: epoch seconds. partition_index: the raw NVCF annotation, "" without one.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    shape: Shape
+    scheduler: str = ""
+    gang: str = ""
+    node: str = ""
+    nominated: str = ""
+    terminal: bool = False
+    terminating: bool = False
+    gates: tuple[str, ...] = ()
+    created: float = 0.0
+    priority: int = 0
+    owner: Owner | None = None
+    demand: Demand = Demand()
+    plan: Plan | None = None
+    partition_index: str = ""
+
+    @property
+    def key(self) -> GangKey:
+        """The gang's key; meaningful only where gang is set."""
+        return self.namespace, self.gang
+
+    @property
+    def gated(self) -> bool:
+        """Whether our own gate is still on."""
+        return GATE in self.gates
+
+    @property
+    def foreign_gates(self) -> tuple[str, ...]:
+        """Gates of others: until they fall, the Pod isn't here yet."""
+        return tuple(g for g in self.gates if g != GATE)
+
+    @property
+    def live(self) -> bool:
+        """Whether the Pod counts as a member: neither finished nor on its way out."""
+        return not self.terminal and not self.terminating
+
+    @property
+    def seated(self) -> bool:
+        """Whether it takes room on its node (terminating Pods do until they are gone)."""
+        return bool(self.node) and not self.terminal
+
+    @property
+    def valid_plan(self) -> Plan | None:
+        """The plan, where it was written for this very Pod; users can copy annotations."""
+        return self.plan if self.plan and self.plan.uid == self.uid else None

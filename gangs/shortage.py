@@ -1,0 +1,49 @@
+"""What a domain lacks: the facts behind "Closest: c0003 has 15 (2 cordoned, 1 taken by job-7)"."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gangs.nodes import Node, Shape, blocker
+from gangs.room import Domain, Level, Room, fitting, scarcest
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Why a domain can't take the gang.
+
+    have, need: members of the gang's first shape that fit, and that must be placed.
+    each: what one of them asks for (gangs/requests.py).
+    blockers: what holds the nodes without room, as (words, nodes), most frequent first.
+    """
+
+    level: Level
+    domain: Domain
+    have: int
+    need: int
+    each: Mapping[str, int]
+    blockers: tuple[tuple[str, int], ...]
+
+
+def shortage(shape: Shape, level: Level, domain: Domain, room: Room, need: int) -> Shortage:
+    """Look at every node of the domain and count what keeps the shape away."""
+    counts: Counter[str] = Counter()
+    have = 0
+    for node in room.nodes_of(level, domain):
+        slots = room.slots(shape, node)
+        have += slots
+        if not slots:
+            counts[_why(shape, node, room)] += 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return Shortage(level, domain, have, need, shape.requests, tuple(ordered))
+
+
+def _why(shape: Shape, node: Node, room: Room) -> str:
+    refused = blocker(shape, node)
+    if refused:
+        return refused.value
+    if not fitting(shape.requests, node.allocatable):
+        return "too small"
+    scarce = scarcest(shape.requests)
+    holders = [(-seat.requests.get(scarce, 0), seat.owner) for _, seat in room.holders(node.name)]
+    return f"taken by {min(holders)[1]}" if holders else "full"
