@@ -1,0 +1,42 @@
+# Two commands for a newcomer: make demo, make test. Everything they need is set up on the way.
+
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+READY := .venv/.ready
+
+# pytest arguments: make test ARGS='-k expression'
+ARGS ?=
+
+.PHONY: help
+help: ## list what make can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## show the main job on a real control plane with fake GPU nodes
+	@$(PYTHON) -m e2e.demo
+
+.PHONY: test
+test: build ## run all tests, those against the real control plane too (ARGS go to pytest)
+	@$(PYTHON) -m pytest $(ARGS)
+
+.PHONY: check
+check: setup ## lint, formatting, types, layers
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+.PHONY: setup
+setup: $(READY) ## make .venv, with allaboard and python in its bin
+
+$(READY): uv.lock pyproject.toml .ci/bootstrap
+	@.ci/bootstrap
+	@touch $@
+
+.PHONY: build
+build: setup ## build the control plane's binaries once, into the user's cache (minutes)
+	@$(PYTHON) -m allaboard.local build >/dev/null
+
+.PHONY: clean
+clean: ## remove .venv and tool caches (built binaries stay in the user's cache)
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
