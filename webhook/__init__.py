@@ -1,1 +1,5 @@
-"""The admission side: one file a dialect, one JSON patch a Pod."""
+"""The admission side: a Pod comes in, one JSON patch goes out.
+
+app (HTTP, TLS) ─► wire (AdmissionReview) ─► mutate ─► lookup (owner, namespace, Topologies)
+                                               └─► dialects ─► Ask ─► render ─► patch
+"""

@@ -1,0 +1,96 @@
+"""KAI Scheduler's annotations: a topology, a level, a number of members.
+
+They are read from the top owner, as KAI does, and where that has none from the Pod, because NVCF may
+strip what its users write on the owner. What they mean depends on the kind:
+
+    StatefulSet, Parallel       all replicas are one gang (NVCF's documents promise it, KAI doesn't do it)
+    StatefulSet, OrderedReady   one board at a time, in a domain with room for all
+    Job                         as many as batch-min-member says, else one
+    Deployment, bare Pod        each by itself, on a node of the level
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gangs import contract
+from gangs.notes import Note
+from webhook.ask import Ask, Gang
+from webhook.counts import Counts, all_of, floor_of, written
+from webhook.dialects.common import alone, colocations, identity
+from webhook.levels import Levels, Wish, resolve
+from webhook.pod import Owner, Pod, Surroundings
+
+_DIALECT: Final = "kai"
+_TOPOLOGY_KEYS: Final = (
+    contract.KAI_TOPOLOGY,
+    contract.KAI_TOPOLOGY_REQUIRED,
+    contract.KAI_TOPOLOGY_PREFERRED,
+)
+
+
+def needs_topologies(pod: Pod, owner: Owner | None) -> bool:
+    """Whether a level is named that only a Topology can explain."""
+    _, keys = _source(pod, owner)
+    return any(keys.get(key) for key in _TOPOLOGY_KEYS)
+
+
+def recognise(pod: Pod, around: Surroundings) -> Ask | None:
+    owner = around.owner
+    title, keys = _source(pod, owner)
+    if not _asks(keys, owner):
+        return None
+    levels = resolve(_wish(title, keys), around.topologies)
+    if owner is None or owner.interchangeable:
+        required = (levels.required,) if levels.required else ()
+        return alone(_DIALECT, pod, owner, required, (*levels.notes, *_misplaced(title, keys)))
+    return _together(pod, owner, _counts(title, keys, owner), levels)
+
+
+def _source(pod: Pod, owner: Owner | None) -> tuple[str, Mapping[str, str]]:
+    if owner is not None and any(
+        key in owner.annotations for key in (*_TOPOLOGY_KEYS, contract.KAI_BATCH_MIN_MEMBER)
+    ):
+        return owner.title, owner.annotations
+    return pod.title, pod.annotations
+
+
+def _asks(keys: Mapping[str, str], owner: Owner | None) -> bool:
+    counted = owner is not None and owner.is_job and contract.KAI_BATCH_MIN_MEMBER in keys
+    return counted or any(keys.get(key) for key in _TOPOLOGY_KEYS)
+
+
+def _wish(title: str, keys: Mapping[str, str]) -> Wish:
+    topology, required, preferred = (keys.get(key, "") for key in _TOPOLOGY_KEYS)
+    return Wish(title, topology, required, preferred)
+
+
+def _together(pod: Pod, owner: Owner, counts: Counts, levels: Levels) -> Ask:
+    required = (levels.required,) if levels.required else ()
+    preferred = (levels.preferred,) if levels.preferred else ()
+    label = pod.labels.get(contract.LABEL_GANG) or identity(_DIALECT, pod, owner)
+    return Ask(
+        gang=Gang(label, counts.min_member, counts.size, counts.size_from, required, preferred),
+        exists=required,
+        colocations=colocations(pod, label, required, preferred),
+        notes=(*levels.notes, *counts.notes),
+    )
+
+
+def _counts(title: str, keys: Mapping[str, str], owner: Owner) -> Counts:
+    number = keys.get(contract.KAI_BATCH_MIN_MEMBER)
+    if owner.is_job and number is not None:
+        return written(title, contract.KAI_BATCH_MIN_MEMBER, number, owner)
+    if owner.is_job or owner.one_by_one:
+        return floor_of(owner, 1, _misplaced(title, keys) if not owner.is_job else ())
+    counts = all_of(owner)
+    return Counts(counts.min_member, counts.size, counts.size_from, _misplaced(title, keys))
+
+
+def _misplaced(title: str, keys: Mapping[str, str]) -> tuple[Note, ...]:
+    if contract.KAI_BATCH_MIN_MEMBER not in keys:
+        return ()
+    message = (
+        f"{title}: annotation {contract.KAI_BATCH_MIN_MEMBER} is read on Jobs only and is ignored here "
+        f"(allowed: {contract.ANNOTATION_MIN_MEMBER})"
+    )
+    return (Note(message),)

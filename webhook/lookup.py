@@ -1,0 +1,139 @@
+"""Look-ups of owners, namespaces and Topologies, cheap enough for 512 Pods of one Job in a second.
+
+    gather(pod) ──► namespace ┐ at once
+                    owner ────┴► Deployment above ──► Topologies (only if a KAI key is there)
+
+Every answer is kept for two seconds and asked for once, however many Pods wait for it. A look-up that
+fails is a clause in Surroundings.failures, never an exception: the Pod is admitted all the same.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from webhook import read
+from webhook.pod import Controller, Owner, Pod, Surroundings, Topology
+
+Json = dict[str, Any]
+
+_KEEP_SECONDS: Final = 2.0
+_MAX_KEPT: Final = 4096
+# Three rounds at most follow one another, and the API server waits two seconds for us.
+_CALL_SECONDS: Final = 0.45
+
+_PATHS: Final = {
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/{}",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/{}",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments/{}",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
+}
+_TOPOLOGIES: Final = "/apis/kai.scheduler/v1alpha1/topologies"
+
+
+class Reader(Protocol):
+    """Reads one object, or a list, of the API server. None means 404; other errors are raised."""
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    reason: str
+
+
+@dataclass(slots=True)
+class _Entry:
+    task: asyncio.Task[Json | None]
+    until: float
+
+
+class Lookups:
+    """The cache in front of a Reader. One per process; lives in one event loop."""
+
+    def __init__(self, reader: Reader, clock: Callable[[], float]) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
+        self._running: set[asyncio.Task[Json | None]] = set()  # the event loop itself holds tasks weakly
+
+    async def close(self) -> None:
+        """Give up on what is still being asked."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def gather(self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool]) -> Surroundings:
+        """Everything that the dialects may want to know about this Pod."""
+        failures: list[str] = []
+        namespace, owner = await asyncio.gather(
+            self._get(f"/api/v1/namespaces/{pod.namespace}"), self._owner(pod, failures)
+        )
+        if isinstance(namespace, _Failure):
+            failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
+        labels = read.labels(namespace) if isinstance(namespace, dict) else {}
+        topologies = await self._topologies(failures) if needs_topologies(pod, owner) else None
+        return Surroundings(owner, labels, topologies, tuple(failures))
+
+    async def _owner(self, pod: Pod, failures: list[str]) -> Owner | None:
+        reference = pod.controller
+        if reference is None or reference.kind not in _PATHS:
+            return None
+        found = await self._workload(pod.namespace, reference, failures)
+        above = read.controller(found) if found else None
+        if above is not None and above.kind == "Deployment":
+            reference, found = above, await self._workload(pod.namespace, above, failures)
+        if found is None:
+            return read.unread_owner(pod.namespace, reference)
+        return read.owner(reference.kind, found)
+
+    async def _workload(self, namespace: str, reference: Controller, failures: list[str]) -> Json | None:
+        path = _PATHS[reference.kind].format(namespace, reference.name)
+        answer = await self._get(path, reference.uid)
+        if isinstance(answer, dict) and read.uid(answer) == reference.uid:
+            return answer
+        why = answer.reason if isinstance(answer, _Failure) else "it is gone"
+        failures.append(f"{reference.kind.lower()} {namespace}/{reference.name} could not be read ({why})")
+        return None
+
+    async def _topologies(self, failures: list[str]) -> tuple[Topology, ...] | None:
+        answer = await self._get(_TOPOLOGIES)
+        if isinstance(answer, _Failure):
+            failures.append(f"the Topologies could not be read ({answer.reason})")
+            return None
+        return read.topologies(answer or {})
+
+    async def _get(self, path: str, version: str = "") -> Json | _Failure | None:
+        task = self._task(path, version)
+        try:
+            # Shielded: others wait for the same answer, and a late one still serves the next Pod.
+            return await asyncio.wait_for(asyncio.shield(task), _CALL_SECONDS)
+        except TimeoutError:
+            return _Failure(f"no answer within {_CALL_SECONDS} s")
+        except Exception as error:
+            return _Failure(str(error) or type(error).__name__)
+
+    def _task(self, path: str, version: str) -> asyncio.Task[Json | None]:
+        key, now = (path, version), self._clock()
+        entry = self._entries.get(key)
+        if entry is not None and entry.until > now:
+            return entry.task
+        task = asyncio.create_task(self._read(path))
+        self._running.add(task)
+        self._entries[key] = _Entry(task, now + _KEEP_SECONDS)
+        self._entries.move_to_end(key)
+        task.add_done_callback(lambda done: self._settle(key, done))
+        while len(self._entries) > _MAX_KEPT:
+            self._entries.popitem(last=False)
+        return task
+
+    async def _read(self, path: str) -> Json | None:
+        return await self._reader.get(path)
+
+    def _settle(self, key: tuple[str, str], task: asyncio.Task[Json | None]) -> None:
+        self._running.discard(task)
+        failed = task.cancelled() or task.exception() is not None
+        entry = self._entries.get(key)
+        if failed and entry is not None and entry.task is task:
+            del self._entries[key]  # the next Pod asks anew

@@ -1,0 +1,103 @@
+"""A Pod on its way in, and what owns it, as far as the webhook has to know them.
+
+Values only: read from the wire (webhook/wire.py) and from the API server (webhook/lookup.py), judged by
+the dialects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gangs import contract
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """What a Pod's ownerReference says of its controller."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A Pod being created. It may have no name yet: then name is its generateName.
+
+    raw: the JSON that the patch must fit.
+    resources: names of everything that its containers and init containers request or limit.
+    """
+
+    raw: Mapping[str, Any]
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    controller: Controller | None
+    scheduler: str
+    node: str
+    natively_grouped: bool
+    resources: frozenset[str]
+    claims: bool
+
+    @property
+    def title(self) -> str:
+        return f"pod {self.namespace}/{self.name}"
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether it asks for an NVIDIA device, or for any device by claim."""
+        return self.claims or any(name.startswith(contract.NVIDIA_PREFIX) for name in self.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The workload that a Pod belongs to: its controller, or for a ReplicaSet the Deployment above.
+
+    size: members that it wants now, None where that is not known.
+    most: members that it may ever have at one time (a Job's parallelism, however much of it is left).
+    one_by_one: it creates a member only when the one before is ready, so no gang can be waited for.
+    interchangeable: a Deployment or ReplicaSet, whose Pods need not know of one another.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    size: int | None = None
+    most: int | None = None
+    one_by_one: bool = False
+    interchangeable: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind.lower()} {self.namespace}/{self.name}"
+
+    @property
+    def is_job(self) -> bool:
+        return self.kind == "Job"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A KAI Topology: its levels from the widest to the narrowest, as (node label key, alias or "")."""
+
+    name: str
+    levels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What was looked up for one Pod.
+
+    owner: None for a bare Pod, or one whose controller is of a kind that we don't know.
+    topologies: every Topology there is, None where that could not be read (or nobody asked).
+    failures: what could not be read and why, a clause each.
+    """
+
+    owner: Owner | None
+    namespace_labels: Mapping[str, str]
+    topologies: tuple[Topology, ...] | None
+    failures: tuple[str, ...] = ()
