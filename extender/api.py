@@ -8,7 +8,7 @@ an object per field and costs several times as much on the hot path.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from kubernetes_asyncio.config import ConfigException, load_incluster_config
 from kubernetes_asyncio.config.kube_config import load_kube_config
 
 Json = dict[str, Any]
+Token = Callable[[], Awaitable[str | None]]
 
 MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -47,18 +48,12 @@ class KubeconfigError(Exception):
 class Api:
     """One API server. Close it when done; safe for concurrent use in one event loop."""
 
-    def __init__(self, url: str, context: ssl.SSLContext | None, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, context: ssl.SSLContext | None, token: Token) -> None:
         self.url = url.rstrip("/")
-        self._context = context
-        connector = aiohttp.TCPConnector(limit=_CONNECTIONS, ssl=context if context else True)
-        self._session = aiohttp.ClientSession(
-            connector=connector, headers={"Accept": "application/json", **headers}, timeout=_CALL_TIMEOUT
-        )
+        self._token = token
+        self._session = _session(context, _CONNECTIONS, _CALL_TIMEOUT)
         # Watches hold a connection for minutes each: not from the pool of the calls.
-        watching = aiohttp.TCPConnector(limit=0, ssl=context if context else True)
-        self._watches = aiohttp.ClientSession(
-            connector=watching, headers={"Accept": "application/json", **headers}, timeout=_WATCH_TIMEOUT
-        )
+        self._watches = _session(context, 0, _WATCH_TIMEOUT)
 
     async def close(self) -> None:
         """Close all connections; watches in progress end with an error."""
@@ -82,7 +77,9 @@ class Api:
         """PUT body; raises ApiError."""
         return await self._call("PUT", path, body)
 
-    async def patch(self, path: str, body: Any, kind: str = MERGE, params: Mapping[str, str] | None = None) -> Json:
+    async def patch(
+        self, path: str, body: Any, kind: str = MERGE, params: Mapping[str, str] | None = None
+    ) -> Json:
         """PATCH with a merge patch (default), JSON patch or server-side apply; raises ApiError."""
         return await self._call("PATCH", path, body, kind, params)
 
@@ -102,7 +99,8 @@ class Api:
             "timeoutSeconds": str(_WATCH_SECONDS),
         }
         try:
-            async with self._watches.get(self.url + path, params=params) as answer:
+            headers = await self._headers(None)
+            async with self._watches.get(self.url + path, params=params, headers=headers) as answer:
                 if answer.status != 200:
                     raise _error("WATCH", path, answer.status, await answer.read())
                 async for line in _lines(answer.content):
@@ -119,7 +117,7 @@ class Api:
         params: Mapping[str, str] | None = None,
     ) -> Json:
         data = None if body is None else orjson.dumps(body)
-        headers = {"Content-Type": kind} if data is not None else None
+        headers = await self._headers(kind if data is not None else None)
         try:
             async with self._session.request(
                 method, self.url + path, data=data, headers=headers, params=params
@@ -132,6 +130,12 @@ class Api:
         parsed: Json = orjson.loads(raw)
         return parsed
 
+    async def _headers(self, content: str | None) -> dict[str, str]:
+        # Asked for each time: tokens of service accounts and exec plug-ins expire.
+        token = await self._token()
+        headers = {"Authorization": token} if token else {}
+        return {**headers, "Content-Type": content} if content else headers
+
 
 async def connect(kubeconfig: Path | None = None) -> Api:
     """Connect by kubeconfig file, or by the Pod's service account where none is given.
@@ -141,17 +145,24 @@ async def connect(kubeconfig: Path | None = None) -> Api:
     configuration = k8s.Configuration()
     try:
         if kubeconfig is None:
-            load_incluster_config(client_configuration=configuration)
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
-            await load_kube_config(
-                str(kubeconfig), client_configuration=configuration, persist_config=False
-            )
+            await load_kube_config(str(kubeconfig), client_configuration=configuration, persist_config=False)
     except (ConfigException, OSError) as error:
         where = kubeconfig or "the Pod's service account"
         raise KubeconfigError(f"can't connect by {where}: {error}") from error
-    token = configuration.get_api_key_with_prefix("BearerToken")
-    headers = {"Authorization": token} if token else {}
-    return Api(configuration.host, _ssl_context(configuration), headers)
+    return Api(
+        configuration.host or "",
+        _ssl_context(configuration),
+        lambda: configuration.get_api_key_with_prefix("BearerToken"),
+    )
+
+
+def _session(
+    context: ssl.SSLContext | None, connections: int, timeout: aiohttp.ClientTimeout
+) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=connections, ssl=context if context else True)
+    return aiohttp.ClientSession(connector=connector, headers={"Accept": "application/json"}, timeout=timeout)
 
 
 def _ssl_context(configuration: Any) -> ssl.SSLContext | None:
@@ -179,7 +190,9 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 def _event(path: str, event: Json) -> tuple[str, Json]:
     kind, obj = event["type"], event["object"]
     if kind == "ERROR":
-        raise ApiError("WATCH", path, int(obj.get("code", 500)), obj.get("reason", ""), obj.get("message", ""))
+        raise ApiError(
+            "WATCH", path, int(obj.get("code", 500)), obj.get("reason", ""), obj.get("message", "")
+        )
     return kind, obj
 
 
@@ -193,5 +206,3 @@ def _error(method: str, path: str, status: int, raw: bytes) -> ApiError:
 
 def _text(error: BaseException) -> str:
     return str(error) or type(error).__name__
-
-

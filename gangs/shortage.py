@@ -14,6 +14,7 @@ class Shortage:
 
     have, need: members of the gang's first shape that fit, and that must be placed.
     each: what one of them asks for (gangs/requests.py).
+    whole_nodes: no node of the domain could take two, so that members and nodes are counted alike.
     blockers: what holds the nodes without room, as (words, nodes), most frequent first.
     """
 
@@ -22,20 +23,22 @@ class Shortage:
     have: int
     need: int
     each: Mapping[str, int]
+    whole_nodes: bool
     blockers: tuple[tuple[str, int], ...]
 
 
 def shortage(shape: Shape, level: Level, domain: Domain, room: Room, need: int) -> Shortage:
     """Look at every node of the domain and count what keeps the shape away."""
     counts: Counter[str] = Counter()
-    have = 0
+    have, most = 0, 0
     for node in room.nodes_of(level, domain):
+        most = max(most, fitting(shape.requests, node.allocatable))
         slots = room.slots(shape, node)
         have += slots
         if not slots:
             counts[_why(shape, node, room)] += 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Shortage(level, domain, have, need, shape.requests, tuple(ordered))
+    return Shortage(level, domain, have, need, shape.requests, most < 2, tuple(ordered))
 
 
 def _why(shape: Shape, node: Node, room: Room) -> str:

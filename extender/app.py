@@ -1,0 +1,173 @@
+"""The extender, put together: watches in, planning rounds, kube-scheduler's verbs out.
+
+informers ──► Pods, Nodes, owners ──► registry, room ──► round ──► grants ──► API server
+                                             ▲             │
+kube-scheduler ──► guard (reads) ────────────┘             ▼
+              └──► barrier (waits) ◄───────────────── permit store
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+from extender import owners as owner_kinds
+from extender import verbs
+from extender.api import Api, connect
+from extender.barrier import Barrier
+from extender.cluster import Nodes, OwnerKind, Pods
+from extender.events import EventWriter
+from extender.grants import Grants
+from extender.guard import Guard
+from extender.informer import Informer
+from extender.news import News
+from extender.owners import Owners
+from extender.registry import Registry
+from extender.rounds import Rounds
+from extender.store import PermitStore
+from extender.topologies import Topologies
+from extender.unprotected import OpenGuard, scatter
+from gangs.planner import place
+from gangs.room import Room
+
+PROTECTIONS: Final = frozenset({"barrier", "guard", "domain"})
+
+_DEBOUNCE_SECONDS: Final = 0.005  # one round for a burst of watch events
+_IDLE_SECONDS: Final = 0.5  # clocks of boardings and back-offs are looked at this often
+_BACKLOG: Final = 4096  # a large gang's bind calls arrive on as many new connections at once
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run. kubeconfig None: in the cluster. port 0: any free one.
+
+    profiles: names of the schedulers that we serve. unprotected: protections switched off, a subset of
+    PROTECTIONS; only for proving that whoever judges our promises would notice.
+    """
+
+    kubeconfig: Path | None
+    host: str
+    port: int
+    profiles: tuple[str, ...]
+    unprotected: frozenset[str] = frozenset()
+
+
+class Extender:
+    """All parts of one running extender."""
+
+    def __init__(self, api: Api, options: Options, clock: Callable[[], float] = time.time) -> None:
+        self.wake = asyncio.Event()
+        self.synced = False
+        self._api = api
+        self._clock = clock
+        off = options.unprotected
+        self.owners = Owners()
+        self.registry = Registry(self.owners)
+        self.room = Room()
+        self.barrier = Barrier(api, self.registry, self.room, closed="barrier" not in off)
+        self.store = PermitStore(self.registry, self.room, self.barrier, clock, random.random, self.wake.set)
+        self.pods = Pods(
+            frozenset(options.profiles), self.registry, self.room, self.store, clock, self.wake.set
+        )
+        self.barrier.connect(self.pods, self.store)
+        self.topologies = Topologies(api)
+        self.rounds = Rounds(
+            self.registry,
+            self.room,
+            self.store,
+            Grants(api, self.registry, self.store, term="0"),
+            clock,
+            self.topologies.lifted,
+            scatter if "domain" in off else place,
+        )
+        guard = OpenGuard if "guard" in off else Guard
+        self.guard = guard(self.registry, self.room, self.store, self.rounds)
+        self.news = News(self.registry, self.room, self.store, self.rounds)
+        self.events = EventWriter(api, clock)
+
+    def informers(self) -> list[Informer]:
+        """Nodes first: room for Pods is counted on them."""
+        nodes = Nodes(self.registry, self.room, self.store, self.wake.set)
+        kinds = [
+            Informer(self._api, path, OwnerKind(kind, self.owners, self.registry, self._clock, self.wake.set))
+            for kind, path in owner_kinds.PATHS.items()
+        ]
+        return [
+            Informer(self._api, "/api/v1/nodes", nodes),
+            Informer(self._api, "/api/v1/pods", self.pods),
+            *kinds,
+        ]
+
+    async def plan(self) -> None:
+        """Planning rounds, whenever something changed, until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_IDLE_SECONDS):
+                    await self.wake.wait()
+            await asyncio.sleep(_DEBOUNCE_SECONDS)
+            self.wake.clear()
+            self.store.tick()
+            self.rounds.run()
+
+    async def announce(self) -> None:
+        """Say once a second what there is to say, until cancelled."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self._awaits_topology() and await self.topologies.refresh():
+                self.wake.set()
+            self.events.put(self.news.due(self._clock()))
+
+    async def work(self, on_synced: Callable[[], None]) -> None:
+        """Watch, plan and announce until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            informers = self.informers()
+            for informer in informers:
+                tasks.create_task(informer.run())
+            for informer in informers:
+                await informer.synced.wait()
+            self.synced = True
+            log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
+            for work in (self.plan, self.announce, self.events.run):
+                tasks.create_task(work())
+            on_synced()
+
+    def _awaits_topology(self) -> bool:
+        return any(n.topology for row in self.rounds.pending.values() for n in row.gang.notes)
+
+
+async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], None]) -> None:
+    """Serve until stop is set. on_ready gets the bound port once the caches are synced.
+
+    Raises KubeconfigError, and OSError where the port is taken.
+    """
+    async with AsyncExitStack() as stack:
+        api = await connect(options.kubeconfig)
+        stack.push_async_callback(api.close)
+        extender = Extender(api, options)
+        port = await _serve(extender, options, stack)
+        working = asyncio.create_task(extender.work(lambda: on_ready(port)))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+
+
+async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
+    app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced)
+    runner = verbs.runner(app)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, options.host, options.port, backlog=_BACKLOG)
+    await site.start()
+    return int(runner.addresses[0][1])

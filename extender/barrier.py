@@ -1,0 +1,189 @@
+"""The bind barrier: where kube-scheduler's bind calls wait for the rest of the gang.
+
+kube-scheduler calls bind for each Pod once its own filters, Reserve and PreBind have passed, and counts
+the Pod as assumed while it waits. A member of a gang is answered when its permit releases it (then we
+create the Binding and say how that went) or cancels it (then it is answered with the reason, which
+becomes the Pod's FailedScheduling event). A loose Pod is bound at once if what it takes is promised to
+nobody.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+import structlog
+
+from extender.api import ApiError, Json
+from extender.cluster import Pods
+from extender.registry import Registry
+from extender.store import PermitStore, owner_name
+from gangs.permits import Arrived, Withdrew
+from gangs.pods import Pod
+from gangs.room import Room, Seat, fitting
+from gangs.sentences import REFUSED_PROMISED
+
+# kube-scheduler gives a bind up after httpTimeout (9 min); ours must end before that.
+BIND_SECONDS: Final = 525.0
+_RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+_LAG_LOOKS: Final = 40
+_LAG_SECONDS: Final = 0.05
+
+log = structlog.get_logger(__name__)
+
+
+class Api(Protocol):
+    """What the barrier needs of the API client."""
+
+    async def create(self, path: str, body: Json) -> Json:
+        """POST."""
+
+    async def get(self, path: str) -> Json | None:
+        """GET, None for 404."""
+
+
+class Barrier:
+    """Waiting bind calls by UID; the permit store's outlet."""
+
+    def __init__(self, api: Api, registry: Registry, room: Room, closed: bool = True) -> None:
+        self._api = api
+        self._registry = registry
+        self._room = room
+        self._closed = closed
+        self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pods: Pods
+        self._store: PermitStore
+
+    def connect(self, pods: Pods, store: PermitStore) -> None:
+        """Name who is told of arrivals and bindings; they need the barrier first."""
+        self._pods = pods
+        self._store = store
+
+    async def bind(self, uid: str, namespace: str, name: str, node: str) -> str:
+        """Answer one bind call: "" when the Pod is bound, else why not, written for people."""
+        pod = await self._known(uid)
+        if pod is None:
+            return f"Pod {namespace}/{name} with UID {uid} is not known (yet, or any more)"
+        if pod.node:
+            return "" if pod.node == node else f"Pod {namespace}/{name} is already bound to {pod.node}"
+        if not pod.gang:
+            return await self._bind_loose(pod, node)
+        if not self._closed:
+            return await self._create(pod, node)
+        return await self._wait(pod, node)
+
+    def release(self, uids: frozenset[str]) -> None:
+        """Create the Bindings of these members, all at once."""
+        for uid in uids:
+            pod = self._registry.pods.get(uid)
+            node = self._store.seat(pod) if pod else None
+            if pod and node:
+                self._spawn(self._finish(pod, node))
+
+    def cancel(self, uids: frozenset[str], why: str) -> None:
+        """Answer the calls of these members with an error."""
+        for uid in uids:
+            self._answer(uid, f"the gang does not board now: {why}")
+
+    async def _known(self, uid: str) -> Pod | None:
+        """The Pod, given a moment for our watch where kube-scheduler's was quicker."""
+        for _ in range(_LAG_LOOKS):
+            if uid in self._registry.pods:
+                break
+            await asyncio.sleep(_LAG_SECONDS)
+        return self._registry.pods.get(uid)
+
+    async def _wait(self, pod: Pod, node: str) -> str:
+        seat = self._store.seat(pod)
+        if seat != node:
+            return f"the gang's permit does not give {pod.name} a seat on {node}"
+        previous = self._waiting.pop(pod.uid, None)
+        if previous and not previous.done():
+            previous.set_result("kube-scheduler has asked again")
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting[pod.uid] = future
+        self._store.apply(pod.key, Arrived(pod.uid))
+        try:
+            async with asyncio.timeout(BIND_SECONDS):
+                return await future
+        except TimeoutError:
+            return "the gang did not board in time"
+        finally:
+            if self._waiting.get(pod.uid) is future:
+                del self._waiting[pod.uid]
+                self._store.apply(pod.key, Withdrew(pod.uid))
+
+    async def _finish(self, pod: Pod, node: str) -> None:
+        why = await self._create(pod, node)
+        if why:
+            self._store.lose(pod, why)
+        self._answer(pod.uid, why)
+
+    async def _bind_loose(self, pod: Pod, node: str) -> str:
+        # Checked and taken in one go: two loose Pods can't both get the last room beside a promise.
+        known = self._room.nodes.get(node)
+        if known is None or not fitting(pod.shape.requests, self._room.free(known)):
+            return REFUSED_PROMISED
+        self._room.take(pod.uid, Seat(node, pod.shape.requests, owner_name(pod)))
+        why = await self._create(pod, node)
+        if why:
+            self._room.give(pod.uid)
+        return why
+
+    async def _create(self, pod: Pod, node: str) -> str:
+        """Create the Binding; tries again while the API server can't be reached. "" or why not."""
+        attempt = 0
+        while True:
+            try:
+                await self._api.create(_path(pod), _binding(pod, node))
+            except ApiError as error:
+                if _final(error):
+                    return await self._despite(pod, node, error)
+                log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
+                attempt += 1
+                if attempt > 1 and not self._wanted(pod):
+                    return "kube-scheduler gave up waiting"
+            else:
+                self._pods.bound(pod, node)
+                return ""
+
+    async def _despite(self, pod: Pod, node: str, error: ApiError) -> str:
+        """A refused binding may be one whose earlier answer was lost: then the Pod is where it should be."""
+        if error.status == 409:
+            found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+            if found and found["metadata"]["uid"] == pod.uid and found["spec"].get("nodeName") == node:
+                self._pods.bound(pod, node)
+                return ""
+        return f"binding to {node} was refused: {error.message}"
+
+    def _wanted(self, pod: Pod) -> bool:
+        return pod.uid in self._waiting or not pod.gang
+
+    def _answer(self, uid: str, text: str) -> None:
+        future = self._waiting.pop(uid, None)
+        if future and not future.done():
+            future.set_result(text)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
+
+
+def _binding(pod: Pod, node: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        # The UID is a precondition: a Pod re-created under the same name is not bound by mistake.
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+
+
+def _final(error: ApiError) -> bool:
+    return 400 <= error.status < 500 and error.status != 429

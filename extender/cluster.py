@@ -1,0 +1,178 @@
+"""What the watches say, turned into changes of registry and room and into permit events.
+
+One handler a resource. Each compares what it knew with what it is told, because a permit cares for the
+difference: a member bound, deleted or refused by kube-scheduler; a node that no longer admits who was
+promised a seat on it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from extender import wire
+from extender.api import Json
+from extender.owners import Owners, wanted
+from extender.registry import Registry
+from extender.store import PermitStore, owner_name
+from gangs.nodes import Node, blocker
+from gangs.permits import Bound
+from gangs.pods import Pod
+from gangs.room import Room, Seat, domain_of
+
+
+class Pods:
+    """Handler of all Pods of the cluster: every one takes room, those of our schedulers form gangs."""
+
+    def __init__(
+        self,
+        profiles: frozenset[str],
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        clock: Callable[[], float],
+        changed: Callable[[], None],
+    ) -> None:
+        self._profiles = profiles
+        self._registry = registry
+        self._room = room
+        self._store = store
+        self._clock = clock
+        self._changed = changed
+
+    def put(self, obj: Json) -> None:
+        """A Pod is new or has changed."""
+        self.update(wire.pod(obj))
+
+    def update(self, pod: Pod) -> None:
+        """The same, with the Pod already read."""
+        if pod.scheduler not in self._profiles:
+            self._seat(pod)
+            return
+        before = self._registry.pods.get(pod.uid)
+        if before and before.node and not pod.node:
+            # Told late: a Pod never loses its node, so this is older than the binding we made.
+            pod = replace(pod, node=before.node)
+        self._registry.put(pod, self._clock())
+        self._settle(before, pod)
+        self._seat(pod)
+        self._changed()
+
+    def drop(self, uid: str) -> None:
+        """A Pod is gone."""
+        pod = self._registry.pods.get(uid)
+        if pod:
+            self._store.lose(pod, "the Pod was deleted")
+            self._registry.drop(uid)
+        self._room.give(uid)
+        self._changed()
+
+    def bound(self, pod: Pod, node: str) -> None:
+        """We have bound the Pod; the watch will say so later."""
+        self.update(replace(self._registry.pods.get(pod.uid, pod), node=node))
+
+    def _settle(self, before: Pod | None, pod: Pod) -> None:
+        """Tell the permit what became of a member with a seat."""
+        seat = self._store.seat(pod)
+        if seat is None:
+            return
+        if not pod.live:
+            self._store.lose(pod, "the Pod is finished" if pod.terminal else "the Pod is being deleted")
+        elif pod.node:
+            self._seat(pod)
+            self._store.apply(pod.key, Bound(pod.uid))
+        elif before and before.nominated == seat and not pod.nominated and not self._at_barrier(pod):
+            # kube-scheduler clears the nomination of a Pod that it found unschedulable.
+            self._store.lose(pod, "kube-scheduler found the node unfit (see the Pod's events)")
+
+    def _at_barrier(self, pod: Pod) -> bool:
+        return pod.uid in self._store.permit(pod.key).arrived
+
+    def _seat(self, pod: Pod) -> None:
+        if pod.seated:
+            self._room.take(pod.uid, Seat(pod.node, pod.shape.requests, owner_name(pod)))
+        elif self._store.seat(pod) is None:
+            self._room.give(pod.uid)
+
+
+class Nodes:
+    """Handler of Nodes."""
+
+    def __init__(
+        self, registry: Registry, room: Room, store: PermitStore, changed: Callable[[], None]
+    ) -> None:
+        self._registry = registry
+        self._room = room
+        self._store = store
+        self._changed = changed
+        self._names: dict[str, str] = {}
+
+    def put(self, obj: Json) -> None:
+        """A Node is new or has changed."""
+        self._names[obj["metadata"]["uid"]] = obj["metadata"]["name"]
+        self.update(wire.node(obj))
+
+    def update(self, node: Node) -> None:
+        """The same, with the Node already read."""
+        before = self._room.nodes.get(node.name)
+        if before == node:
+            return
+        self._room.put_node(node)
+        if before:
+            self._recheck(before, node)
+        self._changed()
+
+    def drop(self, uid: str) -> None:
+        """A Node is gone."""
+        name = self._names.pop(uid, "")
+        self._room.drop_node(name)
+        for pod in self._promised(name):
+            self._store.lose(pod, "the node was deleted")
+        self._changed()
+
+    def _recheck(self, before: Node, node: Node) -> None:
+        for pod in self._promised(node.name):
+            refused = blocker(pod.shape, node)
+            level = pod.demand.required
+            if refused:
+                self._store.lose(pod, f"the node is {refused.value}")
+            elif domain_of(before, level) != domain_of(node, level):
+                self._store.lose(pod, f"the node's {' or '.join(level)} label changed")
+
+    def _promised(self, node: str) -> list[Pod]:
+        """Pods with a granted seat on the node that are not bound yet."""
+        pods = (self._registry.pods.get(uid) for uid, _ in self._room.holders(node))
+        return [pod for pod in pods if pod and self._store.seat(pod) == node]
+
+
+class OwnerKind:
+    """Handler of one kind of owner."""
+
+    def __init__(
+        self,
+        kind: str,
+        owners: Owners,
+        registry: Registry,
+        clock: Callable[[], float],
+        changed: Callable[[], None],
+    ) -> None:
+        self._kind = kind
+        self._owners = owners
+        self._registry = registry
+        self._clock = clock
+        self._changed = changed
+        self._namespaces: dict[str, str] = {}
+
+    def put(self, obj: Json) -> None:
+        """An owner is new or has changed."""
+        owner = wanted(self._kind, obj)
+        self._namespaces[owner.uid] = owner.namespace
+        if self._owners.put(owner):
+            self._tell(owner.namespace)
+
+    def drop(self, uid: str) -> None:
+        """An owner is gone."""
+        if self._owners.drop(uid):
+            self._tell(self._namespaces.pop(uid))
+
+    def _tell(self, namespace: str) -> None:
+        self._registry.owner_changed(namespace, self._clock())
+        self._changed()

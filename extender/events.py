@@ -1,0 +1,88 @@
+"""Writes announcements as Kubernetes events, one after another, at a bounded rate.
+
+Events are a courtesy: one that can't be written is logged and dropped, and a long queue never holds up
+a grant.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final, Protocol
+from uuid import uuid4
+
+import structlog
+
+from extender.api import ApiError, Json
+from extender.news import Announcement
+
+PER_SECOND: Final = 25.0
+_MAX_QUEUE: Final = 20_000
+_MAX_MESSAGE: Final = 1024  # characters, the API server's limit for an event's note
+_COMPONENT: Final = "allaboard"
+_API_VERSIONS: Final = {"Job": "batch/v1", "Pod": "v1"}
+
+log = structlog.get_logger(__name__)
+
+
+class Api(Protocol):
+    """What is needed of the API client."""
+
+    async def create(self, path: str, body: Json) -> Json:
+        """POST."""
+
+
+class EventWriter:
+    """A queue of announcements and the task that writes them."""
+
+    def __init__(self, api: Api, clock: Callable[[], float]) -> None:
+        self._api = api
+        self._clock = clock
+        self._queue: asyncio.Queue[Announcement] = asyncio.Queue(_MAX_QUEUE)
+
+    def put(self, announcements: Iterable[Announcement]) -> None:
+        """Queue them; what exceeds the queue is dropped with a warning."""
+        for announcement in announcements:
+            try:
+                self._queue.put_nowait(announcement)
+            except asyncio.QueueFull:
+                log.warning("event dropped, too many are waiting", reason=announcement.reason)
+                return
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            announcement = await self._queue.get()
+            try:
+                namespace = announcement.pod.namespace
+                body = event(announcement, self._clock())
+                await self._api.create(f"/api/v1/namespaces/{namespace}/events", body)
+            except ApiError as error:
+                log.warning("event not written", reason=announcement.reason, error=str(error))
+            await asyncio.sleep(1 / PER_SECOND)
+
+
+def event(announcement: Announcement, now: float) -> Json:
+    """A core/v1 Event on the Pod or its controller."""
+    pod, owner = announcement.pod, announcement.owner
+    kind, name, uid = (owner.kind, owner.name, owner.uid) if owner else ("Pod", pod.name, pod.uid)
+    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{uuid4().hex[:16]}", "namespace": pod.namespace},
+        "involvedObject": {
+            "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
+            "kind": kind,
+            "namespace": pod.namespace,
+            "name": name,
+            "uid": uid,
+        },
+        "reason": announcement.reason,
+        "message": announcement.message[:_MAX_MESSAGE],
+        "type": "Normal",
+        "source": {"component": _COMPONENT},
+        "reportingComponent": _COMPONENT,
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "count": 1,
+    }

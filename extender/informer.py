@@ -1,0 +1,91 @@
+"""List, then watch, for ever: one informer a resource.
+
+Calls a handler for every object that is new, changed or gone. After a lost watch it goes on from the
+last version seen (bookmarks keep that fresh); when that is too old (410) it lists again and reports
+what vanished meanwhile. Objects are handed over as JSON and not kept; only their UIDs are.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import structlog
+
+from extender.api import Api, ApiError, Json
+
+_PAGE: Final = 500  # objects a list call
+_GONE: Final = 410
+_RETRY_SECONDS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
+
+log = structlog.get_logger(__name__)
+
+
+class Handler(Protocol):
+    """What to do with an object; both are called from the event loop and must not block."""
+
+    def put(self, obj: Json) -> None:
+        """The object is new or has changed."""
+
+    def drop(self, uid: str) -> None:
+        """The object with this UID is gone."""
+
+
+class Informer:
+    """Keeps a handler up to date with one resource. synced is set after the first full list."""
+
+    def __init__(
+        self, api: Api, path: str, handler: Handler, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self.synced = asyncio.Event()
+        self._api = api
+        self._path = path
+        self._handler = handler
+        self._pause = pause
+        self._uids: set[str] = set()
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        version, failures = "", 0
+        while True:
+            try:
+                if not version:
+                    version = await self._list()
+                    self.synced.set()
+                async for kind, obj in self._api.watch(self._path, version):
+                    version = self._apply(kind, obj)
+                    failures = 0
+            except ApiError as error:
+                if error.status == _GONE:
+                    version = ""
+                    continue
+                log.warning("watch interrupted", path=self._path, error=str(error))
+                await self._pause(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)])
+                failures += 1
+
+    async def _list(self) -> str:
+        seen: set[str] = set()
+        params = {"limit": str(_PAGE)}
+        while True:
+            page = await self._api.get(self._path, params) or {}
+            for obj in page.get("items") or ():
+                seen.add(obj["metadata"]["uid"])
+                self._handler.put(obj)
+            meta = page.get("metadata") or {}
+            if not meta.get("continue"):
+                break
+            params = {"limit": str(_PAGE), "continue": meta["continue"]}
+            await asyncio.sleep(0)
+        for uid in self._uids - seen:
+            self._handler.drop(uid)
+        self._uids = seen
+        return str(meta.get("resourceVersion", ""))
+
+    def _apply(self, kind: str, obj: Json) -> str:
+        meta = obj["metadata"]
+        if kind == "DELETED":
+            self._uids.discard(meta["uid"])
+            self._handler.drop(meta["uid"])
+        elif kind != "BOOKMARK":
+            self._uids.add(meta["uid"])
+            self._handler.put(obj)
+        return str(meta["resourceVersion"])

@@ -1,0 +1,122 @@
+"""Tells people why a gang waits: events on its Pods (rule 13 of the design).
+
+A state that lasts less than a moment is not worth a write. After that each waiting member gets an event
+when the gang's reason changes, when the sentence has changed and a minute has passed, and every 30
+minutes. What the webhook noted is told once per workload, on the Pod and on its controller.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from extender.registry import Registry
+from extender.rounds import Pending, Rounds, Standing
+from extender.store import PermitStore
+from gangs import sentences
+from gangs.planner import explain
+from gangs.pods import GangKey, Owner, Pod
+from gangs.room import Room
+
+SETTLED_SECONDS: Final = 2.0
+TEXT_SECONDS: Final = 60.0
+REPEAT_SECONDS: Final = 1800.0
+
+NOTED: Final = "GangNoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """An event to be written. owner: on the Pod's controller instead of the Pod."""
+
+    pod: Pod
+    reason: str
+    message: str
+    owner: Owner | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    reason: str
+    message: str
+    at: float
+
+
+class News:
+    """Decides what is to be announced; told what the time is, it writes nothing itself."""
+
+    def __init__(self, registry: Registry, room: Room, store: PermitStore, rounds: Rounds) -> None:
+        self._registry = registry
+        self._room = room
+        self._store = store
+        self._rounds = rounds
+        self._since: dict[GangKey, tuple[Standing, float]] = {}
+        self._told: dict[GangKey, _Told] = {}
+        self._members: dict[GangKey, frozenset[str]] = {}
+        self._noted: set[tuple[str, str]] = set()
+
+    def due(self, now: float) -> Iterator[Announcement]:
+        """Everything to be said now. Call it about once a second."""
+        pending = self._rounds.pending
+        for key in self._since.keys() - pending.keys():
+            del self._since[key]
+            self._told.pop(key, None)
+            self._members.pop(key, None)
+        yield from self._notes()
+        for key, row in pending.items():
+            yield from self._standing(key, row, now)
+
+    def sentence(self, row: Pending) -> str:
+        """Why this gang waits."""
+        gang = row.gang
+        match row.standing:
+            case Standing.GATHERING:
+                return sentences.gathering(gang)
+            case Standing.HELD:
+                return sentences.held(gang)
+            case Standing.BACKING_OFF:
+                return sentences.backing_off(gang, self._store.last_failure.get(gang.key, "unknown"))
+            case Standing.WAITING:
+                kept = self._rounds.kept
+                others = kept if kept and kept.gang != gang.name else None
+                return sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, others))
+
+    def _standing(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
+        standing, since = self._since.get(key, (None, now))
+        if standing is not row.standing:
+            since = now
+            self._since[key] = row.standing, now
+        if now - since < SETTLED_SECONDS:
+            return
+        yield from self._tell(key, row, now)
+
+    def _tell(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
+        told = self._told.get(key)
+        here = frozenset(p.uid for p in row.unseated)
+        fresh = here - self._members.get(key, frozenset())
+        if told and told.reason == row.standing and now - told.at < TEXT_SECONDS and not fresh:
+            return
+        message = self.sentence(row)
+        if told is None or self._is_news(told, row.standing, message, now):
+            told, fresh = _Told(row.standing, message, now), here
+        self._told[key] = told
+        self._members[key] = here
+        yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
+
+    @staticmethod
+    def _is_news(told: _Told, reason: str, message: str, now: float) -> bool:
+        age = now - told.at
+        return (
+            told.reason != reason
+            or age >= REPEAT_SECONDS
+            or (told.message != message and age >= TEXT_SECONDS)
+        )
+
+    def _notes(self) -> Iterator[Announcement]:
+        """What the webhook noted, once on the Pod and once on its controller."""
+        while self._registry.noted:
+            pod = self._registry.noted.pop()
+            for note in pod.demand.notes:
+                yield Announcement(pod, NOTED, note.message)
+                if pod.owner and (pod.owner.uid, note.message) not in self._noted:
+                    self._noted.add((pod.owner.uid, note.message))
+                    yield Announcement(pod, NOTED, note.message, pod.owner)

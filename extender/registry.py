@@ -1,0 +1,75 @@
+"""Which Pods make which gang.
+
+Keeps the Pods of the schedulers that we serve, by UID, and the gangs that they form, by namespace and
+gang label. A gang's muster is counted when somebody asks and kept until one of its Pods or its owner
+changes. Knows nothing of permits or room.
+"""
+
+from collections.abc import Iterable
+
+from extender.owners import Owners
+from gangs.muster import Muster, muster
+from gangs.pods import GangKey, Pod
+
+
+class Registry:
+    """Pods and gangs. One writer changes it; anyone may read."""
+
+    def __init__(self, owners: Owners) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.changed: set[GangKey] = set()  # gangs to look at in the next planning round
+        self.noted: list[Pod] = []  # new unbound Pods that carry notes nobody was told of yet
+        self._gangs: dict[GangKey, set[str]] = {}
+        self._news: dict[GangKey, tuple[float, float]] = {}
+        self._owners = owners
+
+    def put(self, pod: Pod, now: float) -> Pod | None:
+        """Add or replace the Pod; gives back what was known of it before."""
+        before = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        if before is None and pod.demand.notes and not pod.node:
+            self.noted.append(pod)
+        if pod.gang:
+            self._gangs.setdefault(pod.key, set()).add(pod.uid)
+            self.changed.add(pod.key)
+            if before is None:
+                first, _ = self._news.get(pod.key, (now, now))
+                self._news[pod.key] = first, now
+        return before
+
+    def drop(self, uid: str) -> Pod | None:
+        """Forget the Pod; gives back what was known of it."""
+        pod = self.pods.pop(uid, None)
+        if pod and pod.gang:
+            members = self._gangs[pod.key]
+            members.discard(uid)
+            self.changed.add(pod.key)
+            if not members:
+                del self._gangs[pod.key]
+                del self._news[pod.key]
+        return pod
+
+    def owner_changed(self, namespace: str, now: float) -> None:
+        """An owner in this namespace wants another number of members: count its gangs anew."""
+        for key in self._gangs:
+            if key[0] == namespace:
+                self.changed.add(key)
+                self._news[key] = self._news[key][0], now
+
+    def members(self, key: GangKey) -> Iterable[Pod]:
+        """All Pods with this gang label in this namespace, finished ones included."""
+        return (self.pods[uid] for uid in self._gangs.get(key, ()))
+
+    def muster(self, key: GangKey) -> Muster | None:
+        """Count the gang; None where it has no live member."""
+        members = list(self.members(key))
+        return muster(key, members, self._owners.live_size(members))
+
+    def quiet_since(self, key: GangKey) -> tuple[float, float]:
+        """When the gang's first member came, and when the last news of it did (epoch seconds)."""
+        return self._news.get(key, (0.0, 0.0))
+
+    @property
+    def keys(self) -> Iterable[GangKey]:
+        """All gangs with at least one Pod."""
+        return self._gangs.keys()

@@ -1,0 +1,195 @@
+"""The planning round: who may board now, and where.
+
+Looks at every gang with unseated members in queue order. A gang that is whole and fits gets its seats;
+the first whole one that does not fit has a domain kept free for it (rule 14 of the design); everybody
+else is served around that. A round costs nothing for gangs of which nothing changed while no room came
+free.
+
+    registry.changed ──► pending gangs ──► in order ──► place() ──► Granted ──► grant writer
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Protocol
+
+from extender.registry import Registry
+from extender.store import PermitStore
+from gangs import contract
+from gangs.muster import Muster
+from gangs.notes import Note
+from gangs.order import in_order
+from gangs.packing import Candidate
+from gangs.permits import Granted
+from gangs.planner import Boarding, Kept, Placement, domain_to_keep, place
+from gangs.pods import GangKey, Pod
+from gangs.room import Domain, Room, domain_of
+
+# An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
+SETTLE_SECONDS: Final = 2.0
+SETTLE_MOST_SECONDS: Final = 10.0
+
+
+class Standing(StrEnum):
+    """Why a pending gang has no seats yet; the values are our event reasons."""
+
+    GATHERING = "GangGathering"
+    HELD = "GangHeld"
+    BACKING_OFF = "GangBackingOff"
+    WAITING = "GangWaiting"
+
+
+class GrantWriter(Protocol):
+    """Writes grants to the API server, in its own time."""
+
+    def grant(self, gang: Muster, seats: Iterable[tuple[Pod, str]], domain: Domain, deadline: float) -> None:
+        """Nominate and release these members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A gang with members that have no seat."""
+
+    gang: Muster
+    unseated: tuple[Pod, ...]
+    standing: Standing
+
+
+Planner = Callable[[Boarding, Room, Kept | None], Placement | None]
+
+
+class Rounds:
+    """Runs planning rounds. pending says why each gang without seats has none."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        writer: GrantWriter,
+        clock: Callable[[], float],
+        lifted: Callable[[Note], bool],
+        planner: Planner = place,
+    ) -> None:
+        self.pending: dict[GangKey, Pending] = {}
+        self.kept: Kept | None = None
+        self._registry = registry
+        self._room = room
+        self._store = store
+        self._writer = writer
+        self._clock = clock
+        self._lifted = lifted
+        self._planner = planner
+        self._rejected: dict[GangKey, tuple[int, Kept | None]] = {}
+        self._restarted = True
+
+    def run(self) -> None:
+        """One round."""
+        self._collect()
+        keeper: GangKey | None = None
+        for gang in in_order(p.gang for p in self.pending.values()):
+            standing = self._consider(gang)
+            if standing is None:
+                del self.pending[gang.key]
+                continue
+            self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
+            if standing is Standing.WAITING and keeper is None and gang.required:
+                keeper = gang.key
+                self._keep_domain(gang)
+        if keeper is None:
+            self.kept = None
+        self._restarted = False
+
+    def boarding(self, gang: Muster) -> Boarding:
+        """What the planner is asked for the gang's unseated members."""
+        permit = self._store.permit(gang.key)
+        unseated = [p for p in gang.ready if p.uid not in permit.seats]
+        settled = [p.node for p in gang.bound + gang.leaving] + list(permit.seats.values())
+        nodes = [self._room.nodes[n] for n in settled if n in self._room.nodes]
+        domains = {domain_of(n, gang.required) for n in nodes} if gang.required else set()
+        near = {n.labels.get(gang.preferred, "") for n in nodes} if gang.preferred else set()
+        return Boarding(
+            members=tuple(Candidate(p.uid, p.shape) for p in unseated),
+            floor=gang.missing or 1,
+            required=gang.required,
+            preferred=gang.preferred,
+            anchors=frozenset(d for d in domains if d is not None),
+            near=frozenset(near - {""}),
+            outlook=max(len(unseated), gang.size - len(gang.bound) - len(permit.seats)),
+            avoid=self._store.avoided(gang.key),
+            hints=self._hints(unseated),
+        )
+
+    def _collect(self) -> None:
+        """Bring pending up to date with what changed since the last round."""
+        for key in self._registry.changed:
+            self._rejected.pop(key, None)
+            self.pending.pop(key, None)
+            gang = self._registry.muster(key)
+            if gang is None:
+                self._store.forget(key)
+                continue
+            seats = self._store.permit(key).seats
+            unseated = tuple(p for p in gang.ready + gang.gated if p.uid not in seats)
+            if unseated:
+                self.pending[key] = Pending(gang, unseated, Standing.GATHERING)
+        self._registry.changed.clear()
+
+    def _consider(self, gang: Muster) -> Standing | None:
+        """Grant seats if the gang may board now; what holds it if not, None where nothing does."""
+        permit = self._store.permit(gang.key)
+        if permit.boarding and not permit.released:
+            return self.pending[gang.key].standing  # surplus; its turn comes once the floor is aboard
+        if any(note.blocking and not self._lifted(note) for note in gang.notes):
+            return Standing.HELD
+        if not gang.whole or not self._settled(gang):
+            return Standing.GATHERING
+        if self._clock() < permit.not_before:
+            return Standing.BACKING_OFF
+        return self._board(gang)
+
+    def _board(self, gang: Muster) -> Standing | None:
+        kept = self.kept if self.kept and self.kept.gang != gang.name else None
+        if self._rejected.get(gang.key) == (self._room.growth, kept):
+            return Standing.WAITING
+        boarding = self.boarding(gang)
+        placement = self._planner(boarding, self._room, kept)
+        if placement is None:
+            if not boarding.avoid:  # what is avoided now may be tried again later, without any news
+                self._rejected[gang.key] = self._room.growth, kept
+            return Standing.WAITING
+        self._grant(gang, placement)
+        left = [p for p in gang.ready if p.uid not in self._store.permit(gang.key).seats]
+        return Standing.WAITING if left or gang.gated else None
+
+    def _grant(self, gang: Muster, placement: Placement) -> None:
+        deadline = self._earlier_deadline(gang)
+        self._store.apply(gang.key, Granted(placement.nodes, placement.domain, gang.missing, deadline))
+        seats = [(p, placement.nodes[p.uid]) for p in gang.ready if p.uid in placement.nodes]
+        self._writer.grant(gang, seats, placement.domain, self._store.permit(gang.key).deadline)
+
+    def _settled(self, gang: Muster) -> bool:
+        newest = gang.everyone[-1].demand.size_from if gang.everyone else ""
+        if gang.aboard or newest != contract.SIZE_FROM_PARTITION:
+            return True
+        first, last = self._registry.quiet_since(gang.key)
+        now = self._clock()
+        return now - last >= SETTLE_SECONDS or now - first >= SETTLE_MOST_SECONDS
+
+    def _keep_domain(self, gang: Muster) -> None:
+        if self.kept and self.kept.gang == gang.name and self.kept.level == gang.required:
+            return
+        domain = domain_to_keep(self.boarding(gang), self._room)
+        self.kept = Kept(gang.required, domain, gang.name) if domain else None
+
+    def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
+        """After a restart: where an earlier plan, still in force, had put these members."""
+        now = self._clock()
+        plans = ((p.uid, p.valid_plan) for p in pods) if self._restarted else ()
+        return {uid: plan.node for uid, plan in plans if plan and plan.deadline > now}
+
+    def _earlier_deadline(self, gang: Muster) -> float | None:
+        if not self._restarted:
+            return None
+        plans = (p.valid_plan for p in gang.ready)
+        return min((p.deadline for p in plans if p and p.deadline > self._clock()), default=None)

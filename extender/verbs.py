@@ -1,0 +1,143 @@
+"""kube-scheduler's extender protocol over HTTP (extender/v1, nodeCacheCapable): parse, ask, answer.
+
+The wire types carry Go's field names. Always status 200: anything else is an error to kube-scheduler.
+No rule lives here.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from extender import wire
+from extender.barrier import Barrier
+from extender.guard import Guard
+
+_MAX_BODY: Final = 64 * 2**20  # ExtenderArgs of the largest Pod and 15,000 node names is under 2 MiB
+_NOT_SYNCED: Final = "caches are not synced yet"
+_KEEPALIVE_SECONDS: Final = 120  # longer than the 90 s for which Go's client keeps idle connections
+
+GUARD: Final = web.AppKey("guard", Guard)
+BARRIER: Final = web.AppKey("barrier", Barrier)
+SYNCED: Final = web.AppKey("synced", Callable[[], bool])
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class FilterArgs(_Wire):
+    """ExtenderArgs, of filter and prioritize."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+    node_names: list[str] = Field(alias="NodeNames")
+
+
+class BindArgs(_Wire):
+    """ExtenderBindingArgs."""
+
+    name: str = Field(alias="PodName")
+    namespace: str = Field(alias="PodNamespace")
+    uid: str = Field(alias="PodUID")
+    node: str = Field(alias="Node")
+
+
+class PreemptArgs(_Wire):
+    """ExtenderPreemptionArgs."""
+
+    pod: dict[str, Any] = Field(alias="Pod")
+    victims: dict[str, dict[str, Any]] | None = Field(alias="NodeNameToMetaVictims")
+
+
+async def filter_nodes(request: web.Request) -> web.Response:
+    """filter: ExtenderArgs → ExtenderFilterResult."""
+    args = FilterArgs.model_validate_json(await request.read())
+    verdict = request.app[GUARD].filter(wire.pod(args.pod), args.node_names)
+    return _json(
+        {"NodeNames": list(verdict.passed), "FailedAndUnresolvableNodes": dict(verdict.refused), "Error": ""}
+    )
+
+
+async def prioritize_nodes(request: web.Request) -> web.Response:
+    """prioritize: ExtenderArgs → HostPriorityList."""
+    args = FilterArgs.model_validate_json(await request.read())
+    scores = request.app[GUARD].prioritize(wire.pod(args.pod), args.node_names)
+    return _json([{"Host": name, "Score": score} for name, score in scores.items()])
+
+
+async def preempt(request: web.Request) -> web.Response:
+    """preempt: ExtenderPreemptionArgs → ExtenderPreemptionResult; leaving a node out vetoes it."""
+    args = PreemptArgs.model_validate_json(await request.read())
+    offered = args.victims or {}
+    uids = {node: [p["UID"] for p in row.get("Pods") or ()] for node, row in offered.items()}
+    allowed = request.app[GUARD].preempt(wire.pod(args.pod), uids)
+    return _json({"NodeNameToMetaVictims": {node: offered[node] for node in allowed}})
+
+
+async def bind(request: web.Request) -> web.Response:
+    """bind: ExtenderBindingArgs → ExtenderBindingResult; answers when the Pod is bound or won't be."""
+    args = BindArgs.model_validate_json(await request.read())
+    error = await request.app[BARRIER].bind(args.uid, args.namespace, args.name, args.node)
+    return _json({"Error": error})
+
+
+@web.middleware
+async def readable_errors(request: web.Request, handler: Any) -> web.StreamResponse:
+    """Malformed calls get one sentence instead of a trace."""
+    try:
+        answer: web.StreamResponse = await handler(request)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        return _json({"Error": f"{request.path}: {where}: {first['msg']}"}, status=400)
+    except (KeyError, ValueError, TypeError) as error:
+        return _json({"Error": f"{request.path}: the Pod in the call is malformed: {error}"}, status=400)
+    return answer
+
+
+@web.middleware
+async def only_when_synced(request: web.Request, handler: Any) -> web.StreamResponse:
+    """No verb is answered from half a cache: kube-scheduler takes the error and tries again."""
+    if request.method == "POST" and not request.app[SYNCED]():
+        return _json({"Error": _NOT_SYNCED}, status=503)
+    answer: web.StreamResponse = await handler(request)
+    return answer
+
+
+async def healthz(_: web.Request) -> web.Response:
+    """The process is alive."""
+    return web.Response(text="ok")
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """The caches are synced, on stand-bys too (rule 18 of the design)."""
+    synced = request.app[SYNCED]()
+    return web.Response(text="ok" if synced else _NOT_SYNCED, status=200 if synced else 503)
+
+
+def application(guard: Guard, barrier: Barrier, synced: Callable[[], bool]) -> web.Application:
+    """The four verbs and two probes."""
+    app = web.Application(client_max_size=_MAX_BODY, middlewares=[readable_errors, only_when_synced])
+    app[GUARD] = guard
+    app[BARRIER] = barrier
+    app[SYNCED] = synced
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_post("/filter", filter_nodes)
+    app.router.add_post("/prioritize", prioritize_nodes)
+    app.router.add_post("/preempt", preempt)
+    app.router.add_post("/bind", bind)
+    return app
+
+
+def runner(app: web.Application) -> web.AppRunner:
+    """A runner that ends a bind call at once when kube-scheduler hangs up."""
+    return web.AppRunner(
+        app, access_log=None, keepalive_timeout=_KEEPALIVE_SECONDS, handler_cancellation=True
+    )
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(body), content_type="application/json", status=status)

@@ -1,0 +1,88 @@
+"""What people read when a gang waits: one sentence a state, the same in events, logs and command line.
+
+Each names the gang, what it has and needs, and the nearest domain with its shortage. Never a line per
+domain: the length does not grow with the cluster.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gangs.contract import GPU
+from gangs.muster import Muster
+from gangs.planner import Rejection
+from gangs.shortage import Shortage
+
+MAX_BLOCKERS: Final = 4
+
+# kube-scheduler re-queues a Pod whose failure text changes, so the guard's answers are constant.
+REFUSED_WAITING: Final = "gang is waiting for its permit to board (see the Pod's events)"
+REFUSED_OTHER_NODE: Final = "gang boards another node"
+REFUSED_PROMISED: Final = "room is promised to a gang"
+
+
+def gathering(gang: Muster) -> str:
+    """Members are missing."""
+    here = len(gang.ready) + len(gang.bound)
+    text = f"Gang {gang.name}: {here} of {gang.floor} members are here"
+    if gang.gated:
+        gates = sorted({gate for pod in gang.gated for gate in pod.foreign_gates})
+        text += f"; {_count(len(gang.gated), 'Pod')} held by scheduling gate {', '.join(gates)}"
+    absent = gang.floor - here - len(gang.gated)
+    if absent > 0:
+        text += f"; waiting for {absent} more {'Pod' if absent == 1 else 'Pods'} to be created"
+    return text + "."
+
+
+def held(gang: Muster) -> str:
+    """What was asked for can't be understood."""
+    reasons = " ".join(note.message.rstrip(".") + "." for note in gang.notes if note.blocking)
+    return f"Gang {gang.name} can't board: {reasons}"
+
+
+def waiting(gang: Muster, rejection: Rejection) -> str:
+    """All are here, but there is no room."""
+    here = len(gang.ready) + len(gang.bound)
+    head = f"Gang {gang.name}: {here} of {max(gang.floor, here)} members are here"
+    nearest = rejection.nearest
+    if nearest is None:
+        levels = " and ".join(gang.required)
+        return f"{head}; they need nodes with label {levels}, and no node has it."
+    text = f"{head}; needs {_need(nearest)}. {_closest(nearest)}"
+    if rejection.kept_for:
+        text += f" Room elsewhere is kept for gang {rejection.kept_for}, which is ahead in the queue."
+    return text
+
+
+def backing_off(gang: Muster, why: str) -> str:
+    """A boarding was cancelled and the next has not begun."""
+    return f"Gang {gang.name}: boarding was cancelled ({why}); it is tried again shortly."
+
+
+def _need(shortage: Shortage) -> str:
+    one = _each(shortage.each)
+    where = f" in one {shortage.level[-1]}" if shortage.level else ""
+    if shortage.whole_nodes:
+        return f"{_count(shortage.need, 'free node')} with {one}{where}"
+    return f"room for {_count(shortage.need, 'Pod')} with {one} each{where}"
+
+
+def _closest(shortage: Shortage) -> str:
+    where = f"Closest: {'/'.join(shortage.domain)}" if shortage.domain else "The cluster"
+    blockers = ", ".join(f"{n} {words}" for words, n in shortage.blockers[:MAX_BLOCKERS])
+    more = sum(n for _, n in shortage.blockers[MAX_BLOCKERS:])
+    tail = f", {more} for other reasons" if more else ""
+    return f"{where} has {shortage.have}{f' ({blockers}{tail})' if blockers else ''}."
+
+
+def _each(requests: Mapping[str, int]) -> str:
+    parts = [_count(requests[GPU], "GPU")] if GPU in requests else []
+    parts += [f"{value} {name}" for name, value in sorted(requests.items()) if "/" in name and name != GPU]
+    if "cpu" in requests:
+        parts.append(f"{requests['cpu'] / 1000:g} CPU")
+    if "memory" in requests:
+        parts.append(f"{requests['memory'] / 2**30:.3g} GiB")
+    return ", ".join(parts) or "a free Pod place"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
