@@ -47,7 +47,7 @@ def build(tools: Sequence[Tool], say: Say) -> None:
 def _announcement(tools: Sequence[Tool]) -> str:
     names = ", ".join(f"{tool.name} {tool.version}" for tool in tools)
     return (
-        f"building {len(tools)} binaries once, {_about(tools)} on 2 cores: {names}\n"
+        f"building once, {_about(tools)} on 2 cores: {names}\n"
         f"kept in {cache_folder() / 'bin'}; a stopped build goes on where it stopped"
     )
 

@@ -136,6 +136,9 @@ def _stoppable() -> Iterator[None]:
     """Let SIGTERM do what Ctrl-C does: unwind, so that whoever started processes stops them."""
 
     def stop(number: int, _frame: object) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)  # an impatient second Ctrl-C must not stop the stopping
+        _say("interrupted: stopping what was started")
         raise SystemExit(128 + number)
 
     before: dict[int, Callable[..., object] | int | None] = {

@@ -11,10 +11,11 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Final
+from typing import Final
 
 from allaboard.local import components, nodes, pki, processes
 from allaboard.local.binaries import provide
@@ -101,7 +102,6 @@ def down(name: str = DEFAULT_NAME, *, say: Say = lambda _: None) -> bool:
     with _lock(name, say):
         there = place.root.exists()
         _destroy(place)
-    _lock_file(name).unlink(missing_ok=True)
     return there
 
 
@@ -115,12 +115,9 @@ def status(name: str = DEFAULT_NAME) -> Status | None:
     return Status(settings, place, {c: Process.read(place.pid(c)) for c in settings.components})
 
 
-def _lock_file(name: str) -> Path:
-    return clusters_folder() / f".{name}.lock"
-
-
-def _lock(name: str, say: Say) -> Any:
-    return locked(_lock_file(name), lambda: say(f"cluster {name}: another up or down is at work, waiting"))
+def _lock(name: str, say: Say) -> AbstractContextManager[None]:
+    file = clusters_folder() / f".{name}.lock"  # stays: a removed lock file is one that two can hold
+    return locked(file, lambda: say(f"cluster {name}: another up or down is at work, waiting"))
 
 
 def _prepare(name: str, place: Layout, scheduler: bool) -> Settings:

@@ -119,9 +119,7 @@ async def add(api: Api, fleet: Fleet) -> int:
     names = {item["metadata"]["name"] for item in there.get("items", ())}
     missing = [node for node in fleet.nodes() if node["metadata"]["name"] not in names]
     queue = iter(missing)
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(_IN_FLIGHT, len(missing))):
-            group.create_task(_create_each(api, queue))
+    await asyncio.gather(*(_create_each(api, queue) for _ in range(_IN_FLIGHT)))
     return len(missing)
 
 

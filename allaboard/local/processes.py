@@ -7,7 +7,7 @@ time within one boot. Everything here works the same whoever the daemon's parent
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Final, Self
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _GONE_WITHIN: Final = 10.0  # seconds for SIGKILL to take effect
+_REAPED_WITHIN: Final = 2.0  # seconds for a foreign parent (init) to collect the dead
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -93,10 +94,19 @@ def kill(processes: Iterable[Process]) -> None:
     for process in rest:
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + _GONE_WITHIN
-    while rest and time.monotonic() < deadline:
+    _wait_while(Process.alive, rest, _GONE_WITHIN)
+    _wait_while(_lingers, rest, _REAPED_WITHIN)
+
+
+def _wait_while(holds: Callable[[Process], bool], processes: list[Process], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while any(map(holds, processes)) and time.monotonic() < deadline:
         time.sleep(0.01)
-        rest = [process for process in rest if process.alive()]
+
+
+def _lingers(process: Process) -> bool:
+    _reap(process.pid)
+    return Path(f"/proc/{process.pid}").exists()
 
 
 def _start_time(pid: int) -> int | None:

@@ -1,0 +1,1 @@
+"""The local cluster: binaries, processes, nodes and the life of a cluster."""
