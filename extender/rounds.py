@@ -21,7 +21,7 @@ from gangs.notes import Note
 from gangs.order import in_order
 from gangs.packing import Candidate
 from gangs.permits import Granted
-from gangs.planner import Boarding, Kept, Placement, domain_to_keep, place
+from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, place
 from gangs.pods import GangKey, Pod
 from gangs.room import Domain, Room, domain_of
 
@@ -153,7 +153,7 @@ class Rounds:
         if self._rejected.get(gang.key) == (self._room.growth, kept):
             return Standing.WAITING
         boarding = self.boarding(gang)
-        placement = self._planner(boarding, self._room, kept)
+        placement = self._plan(boarding, kept)
         if placement is None:
             if not boarding.avoid:  # what is avoided now may be tried again later, without any news
                 self._rejected[gang.key] = self._room.growth, kept
@@ -161,6 +161,15 @@ class Rounds:
         self._grant(gang, placement)
         left = [p for p in gang.ready if p.uid not in self._store.permit(gang.key).seats]
         return Standing.WAITING if left or gang.gated else None
+
+    def _plan(self, boarding: Boarding, kept: Kept | None) -> Placement | None:
+        if boarding.avoid:
+            # What one member was refused for, its equals most likely are; if need be, only it.
+            wary = replace(boarding, avoid=for_equals(boarding))
+            placement = self._planner(wary, self._room, kept)
+            if placement:
+                return placement
+        return self._planner(boarding, self._room, kept)
 
     def _grant(self, gang: Muster, placement: Placement) -> None:
         deadline = self._earlier_deadline(gang)

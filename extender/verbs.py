@@ -21,7 +21,7 @@ _KEEPALIVE_SECONDS: Final = 120  # longer than the 90 s for which Go's client ke
 
 GUARD: Final = web.AppKey("guard", Guard)
 BARRIER: Final = web.AppKey("barrier", Barrier)
-SYNCED: Final = web.AppKey("synced", Callable[[], bool])
+SYNCED: Final[web.AppKey[Callable[[], bool]]] = web.AppKey("synced")
 
 
 class _Wire(BaseModel):

@@ -18,7 +18,8 @@ from gangs.room import Domain
 
 QUIET_SECONDS: Final = 60.0  # barrier without a new arrival (design rule 9)
 BOARDING_SECONDS: Final = 480.0  # a boarding in all; NVCA re-creates an instance after 600
-_BACKOFF_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+# Quick at first: each failure teaches the planner a node to avoid, so the next plan is another one.
+_BACKOFF_SECONDS: Final = (0.5, 0.5, 0.5, 1.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 _NO_SEATS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -44,7 +45,7 @@ class Permit:
     failures, not_before: cancelled boardings in a row, and when the next may begin.
     """
 
-    seats: Mapping[str, str] = field(default=_NO_SEATS)
+    seats: Mapping[str, str] = field(default_factory=lambda: _NO_SEATS)
     domain: Domain = ()
     missing: int = 0
     arrived: frozenset[str] = frozenset()

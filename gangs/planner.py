@@ -121,6 +121,13 @@ def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
     return len(_pack_into(domain, boarding, empty, None)) >= boarding.floor
 
 
+def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
+    """What the boarding avoids, for every member of the same shape as the one that was refused."""
+    shapes = {m.uid: m.shape for m in boarding.members}
+    refused = {(shapes[uid], node) for uid, node in boarding.avoid if uid in shapes}
+    return frozenset((m.uid, node) for shape, node in refused for m in boarding.members if m.shape is shape)
+
+
 def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
     """Domains that may hold the floor, best first."""
     hinted = {
