@@ -14,7 +14,7 @@ from allaboard.local.binaries import find, provide
 from allaboard.local.errors import LocalError
 from allaboard.local.nodes import Fleet
 from allaboard.local.tools import KUBERNETES_VERSION, TOOLS
-from extender.api import ApiError, Json, connect
+from extender.api import ApiError, Json, KubeconfigError, connect
 from gangs import contract
 
 app = typer.Typer(
@@ -89,7 +89,11 @@ def kubeconfig(name: Name = cluster.DEFAULT_NAME) -> None:
 
 @app.command()
 def build() -> None:
-    """Build the binaries that are missing, without starting anything."""
+    """Build the binaries that are missing, without starting anything.
+
+    They are kept in the user's cache folder. A folder named by ALLABOARD_BIN_DIR or KUBEBUILDER_ASSETS is
+    used for whatever it holds.
+    """
     with _for_people(), _stoppable():
         found = provide(TOOLS, _say)
     for tool, path in found.items():
@@ -127,7 +131,7 @@ def _fail(message: str) -> NoReturn:
 def _for_people() -> Iterator[None]:
     try:
         yield
-    except (LocalError, ApiError) as error:
+    except (LocalError, ApiError, KubeconfigError, OSError) as error:
         _fail(str(error))
 
 

@@ -79,13 +79,7 @@ def up(
     provide(TOOLS, say)
     began = time.monotonic()
     with _lock(name, say):
-        before = status(name)
-        fresh = before is None or before.running[ETCD] is None
-        if before is not None and not fresh and before.settings.scheduler != scheduler:
-            raise LocalError(_other_scheduler(name, scheduler))
-        if fresh:
-            _destroy(place)
-        settings = _prepare(name, place, scheduler) if before is None or fresh else before.settings
+        settings, fresh = _running_or_new(name, place, scheduler, say)
         started: list[str] = []
         try:
             _start_missing(settings, place, started)
@@ -118,6 +112,19 @@ def status(name: str = DEFAULT_NAME) -> Status | None:
 def _lock(name: str, say: Say) -> AbstractContextManager[None]:
     file = clusters_folder() / f".{name}.lock"  # stays: a removed lock file is one that two can hold
     return locked(file, lambda: say(f"cluster {name}: another up or down is at work, waiting"))
+
+
+def _running_or_new(name: str, place: Layout, scheduler: bool, say: Say) -> tuple[Settings, bool]:
+    """The settings to go on with, and whether they are those of a new cluster."""
+    before = status(name)
+    if before is not None and before.running[ETCD] is not None:
+        if before.settings.scheduler != scheduler:
+            raise LocalError(_other_scheduler(name, scheduler))
+        return before.settings, False
+    if before is not None:
+        say(f"cluster {name} did not survive a crash or reboot: starting anew")
+    _destroy(place)
+    return _prepare(name, place, scheduler), True
 
 
 def _prepare(name: str, place: Layout, scheduler: bool) -> Settings:

@@ -36,6 +36,13 @@ def test_down_is_content_when_there_is_nothing_to_stop(own_state: Path) -> None:
     assert result.stderr == "there is no cluster one: nothing to stop\n"
 
 
+def test_a_state_folder_that_can_not_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+    result = run(app, ["down", "--name", "one"])
+    assert result.exit_code == 1
+    assert result.stderr == "error: [Errno 20] Not a directory: '/dev/null/allaboard/local'\n"
+
+
 def test_impossible_numbers_of_nodes_are_refused_with_the_limit(own_state: Path) -> None:
     result = run(app, ["up", "--name", "one", "--cliques", "-1"])
     assert result.exit_code == 2

@@ -88,7 +88,9 @@ def test_after_a_crash_up_starts_anew_and_touches_no_stranger_with_an_old_pid(ow
     stranger = spawn(["/bin/sleep", "60"], own_state / "log", own_state / "pid")
     reused = Process(stranger.pid, stranger.started - 1, stranger.boot)
     reused.write(own_state / "one" / "pids" / "etcd")
-    again = up("one", fleet=Fleet(plain=1))
+    said: list[str] = []
+    again = up("one", fleet=Fleet(plain=1), say=said.append)
+    assert said == ["cluster one did not survive a crash or reboot: starting anew"]
     assert again.started[0] == "etcd"
     assert again.nodes_added == 1
     assert stranger.alive()
