@@ -26,13 +26,15 @@ class Registry:
     def put(self, pod: Pod, now: float) -> Pod | None:
         """Add or replace the Pod; gives back what was known of it before."""
         before = self.pods.get(pod.uid)
+        if before and before.key != pod.key:
+            self._leave(before)  # somebody has relabelled it
         self.pods[pod.uid] = pod
         if before is None and pod.demand.notes and not pod.node:
             self.noted.append(pod)
         if pod.gang:
             self._gangs.setdefault(pod.key, set()).add(pod.uid)
             self.changed.add(pod.key)
-            if before is None:
+            if before is None or before.key != pod.key:
                 first, _ = self._news.get(pod.key, (now, now))
                 self._news[pod.key] = first, now
         return before
@@ -40,14 +42,19 @@ class Registry:
     def drop(self, uid: str) -> Pod | None:
         """Forget the Pod; gives back what was known of it."""
         pod = self.pods.pop(uid, None)
-        if pod and pod.gang:
-            members = self._gangs[pod.key]
-            members.discard(uid)
-            self.changed.add(pod.key)
-            if not members:
-                del self._gangs[pod.key]
-                del self._news[pod.key]
+        if pod:
+            self._leave(pod)
         return pod
+
+    def _leave(self, pod: Pod) -> None:
+        if not pod.gang:
+            return
+        members = self._gangs[pod.key]
+        members.discard(pod.uid)
+        self.changed.add(pod.key)
+        if not members:
+            del self._gangs[pod.key]
+            del self._news[pod.key]
 
     def owner_changed(self, namespace: str, now: float) -> None:
         """An owner in this namespace wants another number of members: count its gangs anew."""

@@ -125,13 +125,15 @@ class Rounds:
         for key in self._registry.changed:
             self._rejected.pop(key, None)
             self.pending.pop(key, None)
-            gang = self._registry.muster(key)
-            if gang is None:
+            live = [p for p in self._registry.members(key) if p.live]
+            if not live:
                 self._store.forget(key)
                 continue
             seats = self._store.permit(key).seats
-            unseated = tuple(p for p in gang.ready + gang.gated if p.uid not in seats)
-            if unseated:
+            unseated = tuple(p for p in live if not p.node and p.uid not in seats)
+            # While a gang is being bound there is news of it all the time, and nothing to plan.
+            gang = self._registry.muster(key) if unseated else None
+            if gang:
                 self.pending[key] = Pending(gang, unseated, Standing.GATHERING)
         self._registry.changed.clear()
 
@@ -178,8 +180,7 @@ class Rounds:
         self._writer.grant(gang, seats, placement.domain, self._store.permit(gang.key).deadline)
 
     def _settled(self, gang: Muster) -> bool:
-        newest = gang.everyone[-1].demand.size_from if gang.everyone else ""
-        if gang.aboard or newest != contract.SIZE_FROM_PARTITION:
+        if gang.aboard or gang.size_from != contract.SIZE_FROM_PARTITION:
             return True
         first, last = self._registry.quiet_since(gang.key)
         now = self._clock()

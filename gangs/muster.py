@@ -8,7 +8,7 @@ with a bound member is aboard: it has passed the barrier once, so whoever joins 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from gangs.notes import Note
@@ -32,6 +32,7 @@ class Muster:
     size: int
     required: Level
     preferred: str
+    size_from: str
     notes: tuple[Note, ...]
     ready: tuple[Pod, ...]
     gated: tuple[Pod, ...]
@@ -81,11 +82,11 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
 
     live_size: the size that the owner wants now, where the gang's size follows its owner.
     """
-    members = sorted(pods, key=lambda p: (p.created, natural(p.name)))
+    members = list(pods)
     live = [p for p in members if p.live]
     if not live:
         return None
-    demand = live[-1].demand
+    demand = max(live, key=lambda p: (p.created, natural(p.name))).demand
     floor, size = _sizes(demand, live_size)
     unbound = sorted((p for p in live if not p.node), key=lambda p: natural(p.name))
     return Muster(
@@ -94,6 +95,7 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
         size=size,
         required=demand.required,
         preferred=demand.preferred,
+        size_from=demand.size_from,
         notes=demand.notes,
         ready=tuple(p for p in unbound if not p.foreign_gates),
         gated=tuple(p for p in unbound if p.foreign_gates),
@@ -111,6 +113,7 @@ def _sizes(demand: Demand, live_size: int | None) -> tuple[int, int]:
     return (max(1, live_size), live_size) if floor == size else (floor, live_size)
 
 
+@lru_cache(maxsize=16_384)
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key by which llm-2 comes before llm-10."""
     return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in _NUMBER.split(name) if p)
