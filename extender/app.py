@@ -33,6 +33,7 @@ from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.store import PermitStore
 from extender.topologies import Topologies
+from extender.torn import Torn
 from extender.unprotected import OpenGuard, scatter
 from gangs.planner import place
 from gangs.room import Room
@@ -92,6 +93,7 @@ class Extender:
         guard = OpenGuard if "guard" in off else Guard
         self.guard = guard(self.registry, self.room, self.store, self.rounds)
         self.news = News(self.registry, self.room, self.store, self.rounds)
+        self.torn = Torn(api, self.rounds, clock)
         self.events = EventWriter(api, clock)
 
     def informers(self) -> list[Informer]:
@@ -125,6 +127,7 @@ class Extender:
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             self.events.put(self.news.due(self._clock()))
+            self.events.put(await self.torn.mend())
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""

@@ -59,6 +59,7 @@ def pod(obj: Json) -> Pod:
         terminating="deletionTimestamp" in meta,
         gates=tuple(g["name"] for g in spec.get("schedulingGates") or ()),
         created=epoch(meta.get("creationTimestamp", "")),
+        bound_at=_scheduled_at(status),
         priority=spec.get("priority") or 0,
         owner=_controller(meta),
         demand=_demand(annotations),
@@ -120,6 +121,13 @@ def _tolerations(rows: Iterable[Json]) -> tuple[Toleration, ...]:
         Toleration(r.get("key", ""), r.get("operator") or "Equal", r.get("value", ""), r.get("effect", ""))
         for r in rows
     )
+
+
+def _scheduled_at(status: Json) -> float:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "True":
+            return epoch(condition.get("lastTransitionTime") or "")
+    return 0.0
 
 
 def _controller(meta: Json) -> Owner | None:

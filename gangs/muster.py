@@ -66,6 +66,17 @@ class Muster:
         """How many must board together now; 0 where each may board singly."""
         return 0 if self.aboard else self.floor
 
+    @property
+    def torn(self) -> bool:
+        """Whether a boarding was left unfinished: fewer than the floor are bound, and somebody who was
+        here before the first was bound still has no seat. A member lost later has a younger replacement,
+        so a gang that only lost one is not torn.
+        """
+        if not self.aboard or len(self.bound) >= self.floor:
+            return False
+        first = min((p.bound_at for p in self.bound if p.bound_at), default=0.0)
+        return any(p.created <= first for p in self.ready)
+
     @cached_property
     def priority(self) -> int:
         """The highest priority among the live members."""

@@ -51,7 +51,8 @@ class Pod:
     """A Pod at one moment.
 
     gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
-    created: epoch seconds. partition_index: the raw NVCF annotation, "" without one.
+    created, bound_at: epoch seconds; bound_at is 0 while unbound.
+    partition_index: the raw NVCF annotation, "" without one.
     """
 
     uid: str
@@ -66,6 +67,7 @@ class Pod:
     terminating: bool = False
     gates: tuple[str, ...] = ()
     created: float = 0.0
+    bound_at: float = 0.0
     priority: int = 0
     owner: Owner | None = None
     demand: Demand = Demand()

@@ -53,6 +53,17 @@ def waiting(gang: Muster, rejection: Rejection) -> str:
     return text
 
 
+def torn(gang: Muster, evicted: bool) -> str:
+    """A boarding could not be finished in its domain."""
+    text = (
+        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest has found no "
+        f"room in their {gang.required[-1]} for a minute"
+    )
+    if evicted:
+        return f"{text}; this one is evicted, so that the gang can board elsewhere."
+    return f"{text}; nothing would re-create or evict this Pod, so it is kept: delete it to free the gang."
+
+
 def backing_off(gang: Muster, why: str) -> str:
     """A boarding was cancelled and the next has not begun."""
     return f"Gang {gang.name}: boarding was cancelled ({why}); it is tried again shortly."
