@@ -14,9 +14,6 @@ from typing import Any, Final
 
 import aiohttp
 import orjson
-from kubernetes_asyncio import client as k8s
-from kubernetes_asyncio.config import ConfigException, load_incluster_config
-from kubernetes_asyncio.config.kube_config import load_kube_config
 
 Json = dict[str, Any]
 Token = Callable[[], Awaitable[str | None]]
@@ -142,7 +139,12 @@ async def connect(kubeconfig: Path | None = None) -> Api:
 
     Raises KubeconfigError. Nothing is sent yet: an unreachable server shows at the first call.
     """
-    configuration = k8s.Configuration()
+    # Imported here because it takes more than a second, which commands that don't connect need not pay.
+    from kubernetes_asyncio.client import Configuration
+    from kubernetes_asyncio.config import ConfigException, load_incluster_config
+    from kubernetes_asyncio.config.kube_config import load_kube_config
+
+    configuration = Configuration()
     try:
         if kubeconfig is None:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]

@@ -1,0 +1,5 @@
+"""`python -m allaboard`."""
+
+from allaboard.cli import main
+
+main()

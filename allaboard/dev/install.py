@@ -1,0 +1,72 @@
+"""Makes CRDs and default objects that are missing (rule 16: create if absent, never update)."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+import yaml
+
+from allaboard.errors import UserError
+from extender.api import Api, ApiError, Json
+
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_COLLECTIONS: Final = {
+    "CustomResourceDefinition": _CRDS,
+    "Topology": "/apis/kai.scheduler/v1alpha1/topologies",
+    "Queue": "/apis/scheduling.run.ai/v2/queues",
+}
+_ESTABLISHED_SECONDS: Final = 30.0
+
+log = structlog.get_logger(__name__)
+
+
+async def install(api: Api) -> None:
+    """Create what is absent and wait until the CRDs are served. Raises UserError or ApiError."""
+    crds = list(_objects("crds"))
+    for obj in crds:
+        await _create_if_absent(api, obj)
+    try:
+        async with asyncio.timeout(_ESTABLISHED_SECONDS):
+            for obj in crds:
+                await _established(api, obj["metadata"]["name"])
+    except TimeoutError:
+        names = ", ".join(obj["metadata"]["name"] for obj in crds)
+        raise UserError(f"CustomResourceDefinitions are not established after 30 s: {names}") from None
+    for obj in _objects("defaults"):
+        await _create_if_absent(api, obj)
+
+
+def _objects(folder: str) -> Iterator[Json]:
+    for file in sorted((_manifests() / folder).glob("*.yaml")):
+        yield from (obj for obj in yaml.safe_load_all(file.read_text()) if obj)
+
+
+def _manifests() -> Path:
+    """In a wheel the manifests lie inside this package, in a checkout beside it."""
+    package = Path(__file__).parents[1]
+    inside = package / "manifests"
+    return inside if inside.is_dir() else package.parent / "manifests"
+
+
+async def _create_if_absent(api: Api, obj: Json) -> None:
+    collection, name = _COLLECTIONS[obj["kind"]], obj["metadata"]["name"]
+    if await api.get(f"{collection}/{name}") is not None:
+        return
+    try:
+        await api.create(collection, obj)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+    else:
+        log.info("created", kind=obj["kind"], name=name)
+
+
+async def _established(api: Api, name: str) -> None:
+    while True:
+        crd = await api.get(f"{_CRDS}/{name}") or {}
+        conditions = crd.get("status", {}).get("conditions") or ()
+        if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+            return
+        await asyncio.sleep(0.1)

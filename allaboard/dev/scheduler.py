@@ -1,0 +1,36 @@
+"""kube-scheduler's configuration: one profile a name, and the extender in two entries.
+
+Two entries because httpTimeout is one per entry: the guard must answer in 2 s, a bind may wait at the
+barrier for minutes (rule 11 of the design). percentageOfNodesToScore stays at its default: members are
+nominated, so nothing is scanned for them.
+"""
+
+from typing import Any
+
+import yaml
+
+from allaboard.dev.settings import Settings
+
+
+def configuration(settings: Settings) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), which is decoded strictly."""
+    entry = {"urlPrefix": settings.extender_url, "nodeCacheCapable": True, "ignorable": False}
+    guard = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 15}
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        # One instance, of ours alone: no lease to take.
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(settings.kubeconfig), "qps": 5000, "burst": 5000},
+        "profiles": [{"schedulerName": name} for name in settings.profiles],
+        "extenders": [
+            {**entry, **guard, "httpTimeout": "2s"},
+            {**entry, "bindVerb": "bind", "httpTimeout": "9m"},
+        ],
+    }
+
+
+def rendered(settings: Settings) -> str:
+    """The configuration as YAML."""
+    text: str = yaml.safe_dump(configuration(settings), sort_keys=False)
+    return text

@@ -1,0 +1,143 @@
+"""What the user asked for, with every gap filled: kubeconfig, profiles, ports, state folder.
+
+Ports that are not given are free ones, remembered in the state folder, so that a part which runs alone
+with the same state folder finds the others.
+"""
+
+import json
+import os
+import re
+import socket
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from allaboard.errors import UserError
+from extender.app import PROTECTIONS
+from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
+
+DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
+LOOPBACK: Final = "127.0.0.1"
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_PORTS_FILE: Final = "ports.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the parts need to know.
+
+    webhook_host: the address under which the API server reaches the webhook.
+    scheduler_port: where our kube-scheduler says whether it is healthy.
+    """
+
+    kubeconfig: Path
+    profiles: tuple[str, ...]
+    webhook_host: str
+    webhook_port: int
+    extender_port: int
+    scheduler_port: int
+    state_dir: Path
+    unprotected: frozenset[str] = frozenset()
+
+    @property
+    def webhook_url(self) -> str:
+        """Where the API server is to send admission reviews."""
+        host = f"[{self.webhook_host}]" if ":" in self.webhook_host else self.webhook_host
+        return f"https://{host}:{self.webhook_port}/mutate"
+
+    @property
+    def extender_url(self) -> str:
+        """Where kube-scheduler finds the extender's verbs."""
+        return f"http://{LOOPBACK}:{self.extender_port}"
+
+    @property
+    def scheduler_config(self) -> Path:
+        """Where the generated KubeSchedulerConfiguration is kept."""
+        return self.state_dir / "kube-scheduler.yaml"
+
+
+def settle(
+    kubeconfig: Path | None,
+    profiles: str,
+    webhook_host: str,
+    webhook_port: int,
+    extender_port: int,
+    state_dir: Path | None,
+    unprotected: str = "",
+) -> Settings:
+    """Fill the gaps and check the rest. Raises UserError."""
+    config = _kubeconfig(kubeconfig)
+    folder = state_dir or _default_state_dir(config)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ports = _ports(folder, {"webhook": webhook_port, "extender": extender_port, "scheduler": 0})
+    except OSError as error:
+        raise UserError(f"--state-dir {folder}: {error.strerror or error}") from error
+    return Settings(
+        kubeconfig=config,
+        profiles=_profiles(profiles),
+        webhook_host=webhook_host,
+        webhook_port=ports["webhook"],
+        extender_port=ports["extender"],
+        scheduler_port=ports["scheduler"],
+        state_dir=folder.resolve(),
+        unprotected=_protections(unprotected),
+    )
+
+
+def _kubeconfig(given: Path | None) -> Path:
+    named = os.environ.get("KUBECONFIG", "")
+    candidates = [given] if given else [Path(p) for p in named.split(os.pathsep) if p]
+    path = next(iter(candidates or [Path.home() / ".kube" / "config"]))
+    if not path.is_file():
+        source = "--kubeconfig" if given else "KUBECONFIG" if named else "no --kubeconfig, no KUBECONFIG"
+        raise UserError(
+            f"{source}: no file {path} (give --kubeconfig FILE; for a cluster to try: allaboard local up)"
+        )
+    return path.resolve()
+
+
+def _profiles(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UserError(f"--profiles: name at least one scheduler (default: {DEFAULT_PROFILES})")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UserError(f'--profiles: "{name}" is no scheduler name (allowed: a-z, 0-9, "-" and ".")')
+    return names
+
+
+def _protections(text: str) -> frozenset[str]:
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if unknown := names - PROTECTIONS:
+        allowed = ", ".join(sorted(PROTECTIONS))
+        raise UserError(
+            f"--unprotected: no such protection: {', '.join(sorted(unknown))} (there are: {allowed})"
+        )
+    return names
+
+
+def _default_state_dir(kubeconfig: Path) -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "allaboard" / "dev" / sha256(str(kubeconfig).encode()).hexdigest()[:12]
+
+
+def _ports(folder: Path, asked: dict[str, int]) -> dict[str, int]:
+    """Each port as asked; else as remembered; else a free one. What was found is remembered."""
+    file = folder / _PORTS_FILE
+    try:
+        known = json.loads(file.read_text())
+    except (OSError, ValueError):
+        known = {}
+    found = {part: port or known.get(part) or _free_port() for part, port in asked.items()}
+    if found != known:
+        file.write_text(json.dumps(found))
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
