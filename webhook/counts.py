@@ -56,7 +56,7 @@ def written(title: str, key: str, value: str, owner: Owner | None) -> Counts:
     if not number:
         note = Note(f"{where} is no number of members (allowed: a whole number from 1)", blocking=True)
         return floor_of(owner, 1, [note])
-    if owner is not None and owner.most is not None and number > owner.most:
+    if owner is not None and owner.most is not None and number > max(1, owner.most):
         field = "parallelism" if owner.is_job else "replicas"
         message = f"{where} is more than {owner.title} ever has at one time ({field}: {owner.most})"
         note = Note(message, blocking=True)

@@ -112,10 +112,7 @@ async def test_a_body_that_is_too_large_is_refused(server: Server) -> None:
         (b"{", "the body is no JSON"),
         (b"[]", "the body: Input should be"),
         (b"{}", "apiVersion: Field required"),
-        (
-            {**review(pod()), "apiVersion": "admission.k8s.io/v1beta1"},
-            "apiVersion: Input should be 'admission",
-        ),
+        ({**review(pod()), "apiVersion": "v1"}, "apiVersion: Input should be 'admission.k8s.io/v1'"),
         ({**review(pod()), "kind": "Pod"}, "kind: Input should be 'AdmissionReview'"),
         ({**review(pod()), "request": None}, "request: "),
         (review(pod(), object=None), "request.object: missing; a Pod is expected"),

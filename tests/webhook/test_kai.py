@@ -237,7 +237,7 @@ async def test_gates_and_affinity_that_a_pod_brings_along_stay() -> None:
 
 async def test_a_node_selector_term_that_matches_nothing_goes_on_matching_nothing() -> None:
     llm = parallel("llm", IN_A_CLIQUE)
-    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}
+    affinity: Json = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}
     assert node_terms(await admit(pod(llm, affinity=affinity), World(MNNVL, llm))) == [{}]
 
 
