@@ -24,7 +24,7 @@ from webhook.mutate import Mutator
 from webhook.pod import Pod
 
 _MAX_BODY: Final = 4 * 2**20  # the API server itself takes 3 MiB
-_CERTIFICATE_LOOK_SECONDS: Final = 5.0
+_CERTIFICATE_LOOK_SECONDS: Final = 1.0
 _JSON: Final = "application/json"
 
 log = structlog.get_logger(__name__)
