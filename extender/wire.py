@@ -143,7 +143,7 @@ def _demand(annotations: Json) -> Demand:
         size=_positive(annotations.get(contract.ANNOTATION_SIZE)),
         size_from=annotations.get(contract.ANNOTATION_SIZE_FROM, ""),
         required=_keys(annotations.get(contract.ANNOTATION_TOPOLOGY_REQUIRED, "")),
-        preferred=annotations.get(contract.ANNOTATION_TOPOLOGY_PREFERRED, "").strip(),
+        preferred="".join(_keys(annotations.get(contract.ANNOTATION_TOPOLOGY_PREFERRED, ""))[-1:]),
         notes=decode(annotations.get(contract.ANNOTATION_NOTES, "")),
     )
 

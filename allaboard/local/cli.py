@@ -88,6 +88,13 @@ def kubeconfig(name: Name = cluster.DEFAULT_NAME) -> None:
 
 
 @app.command()
+def which(tool: Annotated[str, typer.Argument(help="For example kubectl.")]) -> None:
+    """Print the path of one of the cluster's binaries."""
+    with _for_people():
+        typer.echo(find(tool))
+
+
+@app.command()
 def build() -> None:
     """Build the binaries that are missing, without starting anything.
 
