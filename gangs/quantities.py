@@ -3,12 +3,16 @@
 Grammar and rounding up follow apimachinery's resource.Quantity: `500m`, `4`, `1.5Gi`, `2e3`, `100k`.
 """
 
+import re
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 from typing import Final
 
 CPU: Final = "cpu"
+
+# Fraction also reads 1/2 and 1_000, and takes for ever over 1e999999999.
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 _SUFFIXES: Final[dict[str, Fraction]] = {
     **{s: Fraction(1024) ** (i + 1) for i, s in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
@@ -35,10 +39,9 @@ def amount(resource: str, text: str | int | float) -> int:
 
 def _parse(text: str) -> Fraction:
     number, factor = _split(text.strip())
-    try:
-        return Fraction(number) * factor
-    except (ValueError, ZeroDivisionError) as error:
-        raise QuantityError(f"{text!r} is no quantity (like 500m, 4, 1.5Gi)") from error
+    if not _NUMBER.fullmatch(number):
+        raise QuantityError(f"{text!r} is no quantity (like 500m, 4, 1.5Gi)")
+    return Fraction(number) * factor
 
 
 def _split(text: str) -> tuple[str, Fraction]:
