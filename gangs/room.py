@@ -142,6 +142,7 @@ class _View:
         self._shape = shape
         self._scarce = scarcest(shape.requests)
         self._known: dict[str, tuple[Domain, int, int]] = {}
+        self._population: dict[Domain, int] = {}  # nodes; a domain without any is none
 
     def refresh(self) -> None:
         """Recompute what changed since the last look."""
@@ -157,6 +158,9 @@ class _View:
             self.domains[domain].slots -= slots
             self.domains[domain].free -= free
             self.open[domain].pop(name, None)
+            self._population[domain] -= 1
+            if not self._population[domain]:
+                del self.domains[domain], self.open[domain], self._population[domain]
 
     def _learn(self, name: str) -> None:
         node = self._room.nodes.get(name)
@@ -172,6 +176,7 @@ class _View:
         if slots:
             open_nodes[name] = slots
         self._known[name] = (domain, slots, free)
+        self._population[domain] = self._population.get(domain, 0) + 1
 
 
 def domain_of(node: Node, level: Level) -> Domain | None:
