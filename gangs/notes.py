@@ -40,7 +40,7 @@ def decode(value: str) -> tuple[Note, ...]:
     try:
         rows = json.loads(value)
         return tuple(_note(row) for row in rows)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return (Note(value),) if value else ()
 
 
