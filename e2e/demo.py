@@ -14,6 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from e2e.kube import KubectlError
 from e2e.observer import observed
 from e2e.scene import Play, Scene
 from e2e.scenes.crash import extender_killed_at_the_barrier
@@ -97,7 +98,7 @@ def main() -> int:
     """Play and report."""
     try:
         return report(asyncio.run(play_all()))
-    except StageError as error:
+    except (StageError, KubectlError) as error:
         console.print(f"[red]error[/red] {error}", soft_wrap=True)
     except KeyboardInterrupt:
         console.print("stopped; nothing is left running")

@@ -27,8 +27,8 @@ class Kube:
         """Run kubectl; its standard output. Raises KubectlError."""
         process = await asyncio.create_subprocess_exec(
             self._binary,
-            f"--kubeconfig={self.kubeconfig}",
             *arguments,
+            f"--kubeconfig={self.kubeconfig}",
             stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -62,7 +62,7 @@ class Kube:
         """The objects of a kind, of one namespace or of all."""
         where = ["-n", namespace] if namespace else ["-A"]
         chosen = ["-l", selector] if selector else []
-        found: list[Json] = json.loads(await self.run(*where, "get", kind, *chosen, "-o", "json"))["items"]
+        found: list[Json] = json.loads(await self.run("get", kind, *where, *chosen, "-o", "json"))["items"]
         return found
 
     async def clear(self, *namespaces: str) -> None:
