@@ -34,7 +34,7 @@ def pack(
     """
     table = _Table(open_nodes, room)
     placed = {m.uid: n for m in members if (n := hints.get(m.uid)) and _sit(table, m, n, avoid)}
-    for shape in _hardest_first({m.shape for m in members}, open_nodes):
+    for shape in _hardest_first(dict.fromkeys(m.shape for m in members), open_nodes):
         waiting = [m for m in members if m.shape is shape and m.uid not in placed]
         for node in fill:
             if not waiting:
