@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from string import digits
 from typing import Final
 
 from gangs.notes import Note
 from gangs.pods import Demand, GangKey, Pod
 from gangs.room import Level
 
-_NUMBER: Final = re.compile(r"(\d+)")
+_NUMBER: Final = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -127,4 +128,4 @@ def _sizes(demand: Demand, live_size: int | None) -> tuple[int, int]:
 @lru_cache(maxsize=16_384)
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key by which llm-2 comes before llm-10."""
-    return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in _NUMBER.split(name) if p)
+    return tuple((0, int(p), "") if p[0] in digits else (1, 0, p) for p in _NUMBER.split(name) if p)
