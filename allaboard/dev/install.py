@@ -17,7 +17,7 @@ _COLLECTIONS: Final = {
     "Topology": "/apis/kai.scheduler/v1alpha1/topologies",
     "Queue": "/apis/scheduling.run.ai/v2/queues",
 }
-_ESTABLISHED_SECONDS: Final = 30.0
+_SERVED_SECONDS: Final = 30.0
 
 log = structlog.get_logger(__name__)
 
@@ -28,12 +28,12 @@ async def install(api: Api) -> None:
     for obj in crds:
         await _create_if_absent(api, obj)
     try:
-        async with asyncio.timeout(_ESTABLISHED_SECONDS):
+        async with asyncio.timeout(_SERVED_SECONDS):
             for obj in crds:
-                await _established(api, obj["metadata"]["name"])
+                await _served(api, obj)
     except TimeoutError:
         names = ", ".join(obj["metadata"]["name"] for obj in crds)
-        raise UserError(f"CustomResourceDefinitions are not established after 30 s: {names}") from None
+        raise UserError(f"CustomResourceDefinitions are not served after 30 s: {names}") from None
     for obj in _objects("defaults"):
         await _create_if_absent(api, obj)
 
@@ -63,10 +63,20 @@ async def _create_if_absent(api: Api, obj: Json) -> None:
         log.info("created", kind=obj["kind"], name=name)
 
 
-async def _established(api: Api, name: str) -> None:
+async def _served(api: Api, crd: Json) -> None:
+    """Return once objects of this kind can be read: a definition is Established a moment before that."""
+    group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+    paths = [f"/apis/{group}/{v['name']}/{plural}" for v in crd["spec"]["versions"] if v["served"]]
     while True:
-        crd = await api.get(f"{_CRDS}/{name}") or {}
-        conditions = crd.get("status", {}).get("conditions") or ()
-        if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+        if all([await _readable(api, path) for path in paths]):
             return
         await asyncio.sleep(0.1)
+
+
+async def _readable(api: Api, path: str) -> bool:
+    try:
+        return await api.get(path, {"limit": "1"}) is not None
+    except ApiError as error:
+        if error.status == 429:  # "storage is (re)initializing"
+            return False
+        raise

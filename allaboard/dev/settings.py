@@ -127,14 +127,20 @@ def _default_state_dir(kubeconfig: Path) -> Path:
 def _ports(folder: Path, asked: dict[str, int]) -> dict[str, int]:
     """Each port as asked; else as remembered; else a free one. What was found is remembered."""
     file = folder / _PORTS_FILE
-    try:
-        known = json.loads(file.read_text())
-    except (OSError, ValueError):
-        known = {}
+    known = _remembered(file)
     found = {part: port or known.get(part) or _free_port() for part, port in asked.items()}
     if found != known:
         file.write_text(json.dumps(found))
     return found
+
+
+def _remembered(file: Path) -> dict[str, int]:
+    """What the file says, {} where it is missing, cut off or nonsense."""
+    try:
+        found = json.loads(file.read_text())
+        return {part: port for part, port in found.items() if isinstance(port, int) and 0 < port < 65536}
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _free_port() -> int:
