@@ -10,8 +10,11 @@ import re
 import socket
 from dataclasses import dataclass
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
+
+import yaml
 
 from allaboard.errors import UserError
 from extender.app import PROTECTIONS
@@ -21,6 +24,9 @@ DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
 LOOPBACK: Final = "127.0.0.1"
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_HOST: Final = re.compile(
+    r"(?=.{1,253}$)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*"
+)
 _PORTS_FILE: Final = "ports.json"
 
 
@@ -78,7 +84,7 @@ def settle(
     return Settings(
         kubeconfig=config,
         profiles=_profiles(profiles),
-        webhook_host=webhook_host,
+        webhook_host=_host(webhook_host),
         webhook_port=ports["webhook"],
         extender_port=ports["extender"],
         scheduler_port=ports["scheduler"],
@@ -96,7 +102,31 @@ def _kubeconfig(given: Path | None) -> Path:
         raise UserError(
             f"{source}: no file {path} (give --kubeconfig FILE; for a cluster to try: allaboard local up)"
         )
+    _check_kubeconfig(path)
     return path.resolve()
+
+
+def _check_kubeconfig(path: Path) -> None:
+    """Raises UserError for what is no kubeconfig at all; what it leads to is seen when we connect."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise UserError(f"kubeconfig {path} can't be read: {why}") from error
+    for key in ("clusters", "contexts", "users"):
+        if not isinstance(content, dict) or not isinstance(content.get(key), list):
+            raise UserError(f"kubeconfig {path} has no list of {key} (allowed: a file as kubectl takes it)")
+
+
+def _host(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        if _HOST.fullmatch(text):
+            return text
+    raise UserError(
+        f'--webhook-host: "{text}" is no host (allowed: an IP address or a DNS name, without scheme or port)'
+    )
 
 
 def _profiles(text: str) -> tuple[str, ...]:

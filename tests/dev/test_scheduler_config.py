@@ -22,7 +22,7 @@ def settings(folder: Path, kubeconfig: Path) -> Settings:
 @pytest.fixture
 def generated(tmp_path: Path) -> dict[str, Any]:
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.touch()
+    kubeconfig.write_text("{clusters: [], contexts: [], users: []}")
     return configuration(settings(tmp_path, kubeconfig))
 
 

@@ -8,6 +8,11 @@ from allaboard.dev.settings import Settings, settle
 from allaboard.errors import UserError
 from tests.dev.running import once
 
+AWAY = """
+{apiVersion: v1, kind: Config, current-context: c,
+ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}],
+ contexts: [{name: c, context: {cluster: c, user: u}}]}
+"""
 COMMANDS = ("dev", "webhook", "extender", "scheduler-config")
 
 
@@ -15,7 +20,7 @@ COMMANDS = ("dev", "webhook", "extender", "scheduler-config")
 def kubeconfig(tmp_path: Path) -> Path:
     """A file; that a cluster answers is another matter."""
     path = tmp_path / "kubeconfig"
-    path.touch()
+    path.write_text(AWAY)
     return path
 
 
@@ -43,10 +48,10 @@ def test_the_kubeconfig_given_wins_over_the_variable_and_the_variable_over_the_h
 ) -> None:
     home = tmp_path / "home" / ".kube" / "config"
     home.parent.mkdir(parents=True)
-    home.touch()
+    home.write_text(AWAY)
     assert settled(None).kubeconfig == home
     named = tmp_path / "named"
-    named.touch()
+    named.write_text(AWAY)
     monkeypatch.setenv("KUBECONFIG", f"{named}:{tmp_path / 'another'}")
     assert settled(None).kubeconfig == named
     assert settled(kubeconfig).kubeconfig == kubeconfig
@@ -104,7 +109,7 @@ def test_remembered_ports_that_are_cut_off_or_nonsense_are_found_anew(
 
 def test_each_kubeconfig_has_a_state_folder_of_its_own(tmp_path: Path, kubeconfig: Path) -> None:
     other = tmp_path / "other"
-    other.touch()
+    other.write_text(AWAY)
     one, two = settled(kubeconfig).state_dir, settled(other).state_dir
     assert one != two
     assert one.parent == two.parent == tmp_path / "state" / "allaboard" / "dev"
@@ -152,14 +157,34 @@ def test_a_port_out_of_range_is_a_usage_error(kubeconfig: Path) -> None:
     assert "65535" in ended.stderr
 
 
-def test_an_api_server_that_is_away_is_one_line_and_no_trace(tmp_path: Path) -> None:
-    path = tmp_path / "away"
-    path.write_text(
-        "{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: "
-        '{server: "http://127.0.0.1:1"}}], users: [{name: u, user: {}}], '
-        "contexts: [{name: c, context: {cluster: c, user: u}}]}"
-    )
-    ended = once("dev", "--kubeconfig", path)
+@pytest.mark.parametrize("host", ["", "http://host", "host:9443", "two words", "ü.example", "-x", "a..b"])
+def test_a_host_that_is_none_is_refused_with_what_is_allowed(kubeconfig: Path, host: str) -> None:
+    with pytest.raises(UserError, match=rf'--webhook-host: "{host}" is no host \(allowed: an IP address or'):
+        settled(kubeconfig, host=host)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("garbage: [", "can't be read: while parsing"),
+        ("\0", "can't be read: unacceptable character"),
+        ("", "has no list of clusters"),
+        ("- a list", "has no list of clusters"),
+        ("{clusters: [], contexts: {}}", "has no list of contexts"),
+    ],
+)
+def test_a_file_that_is_no_kubeconfig_is_one_line_and_no_trace(
+    tmp_path: Path, content: str, complaint: str
+) -> None:
+    path = tmp_path / "broken"
+    path.write_text(content)
+    with pytest.raises(UserError, match=f"^kubeconfig {path} {complaint}") as refused:
+        settled(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_api_server_that_is_away_is_one_line_and_no_trace(kubeconfig: Path) -> None:
+    ended = once("dev", "--kubeconfig", kubeconfig)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stderr.startswith("error: GET /apis/apps/v1/namespaces/kai-scheduler/deployments: 0 Unreach")
