@@ -21,7 +21,7 @@ from gangs.notes import Note
 from gangs.order import in_order
 from gangs.packing import Candidate
 from gangs.permits import Granted
-from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, place
+from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, holds_when_empty, place
 from gangs.pods import GangKey, Pod
 from gangs.room import Domain, Room, domain_of
 
@@ -73,6 +73,8 @@ class Rounds:
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
         self.kept: Kept | None = None
+        self._keeper: GangKey | None = None
+        self._kept_at = (-1, -1)
         self._registry = registry
         self._room = room
         self._store = store
@@ -93,12 +95,16 @@ class Rounds:
                 del self.pending[gang.key]
                 continue
             self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
-            if standing is Standing.WAITING and keeper is None and gang.required:
+            if standing is Standing.WAITING and keeper is None and self._lacks_floor(gang):
                 keeper = gang.key
                 self._keep_domain(gang)
         if keeper is None:
-            self.kept = None
+            self.kept, self._keeper = None, None
         self._restarted = False
+
+    def kept_from(self, gang: Muster) -> Kept | None:
+        """What this gang may not use, because it is kept for one that is ahead."""
+        return None if self._keeper == gang.key else self.kept
 
     def boarding(self, gang: Muster) -> Boarding:
         """What the planner is asked for the gang's unseated members."""
@@ -140,18 +146,18 @@ class Rounds:
     def _consider(self, gang: Muster) -> Standing | None:
         """Grant seats if the gang may board now; what holds it if not, None where nothing does."""
         permit = self._store.permit(gang.key)
-        if permit.boarding and not permit.released:
+        if permit.boarding and not (permit.released and gang.aboard):
             return self.pending[gang.key].standing  # surplus; its turn comes once the floor is aboard
         if any(note.blocking and not self._lifted(note) for note in gang.notes):
             return Standing.HELD
-        if not gang.whole or not self._settled(gang):
+        if not gang.whole or not self._settled(gang) or all(p.uid in permit.seats for p in gang.ready):
             return Standing.GATHERING
         if self._clock() < permit.not_before:
             return Standing.BACKING_OFF
         return self._board(gang)
 
     def _board(self, gang: Muster) -> Standing | None:
-        kept = self.kept if self.kept and self.kept.gang != gang.name else None
+        kept = self.kept_from(gang)
         if self._rejected.get(gang.key) == (self._room.growth, kept):
             return Standing.WAITING
         boarding = self.boarding(gang)
@@ -162,7 +168,9 @@ class Rounds:
             return Standing.WAITING
         self._grant(gang, placement)
         left = [p for p in gang.ready if p.uid not in self._store.permit(gang.key).seats]
-        return Standing.WAITING if left or gang.gated else None
+        if left:
+            return Standing.WAITING
+        return Standing.GATHERING if gang.gated else None
 
     def _plan(self, boarding: Boarding, kept: Kept | None) -> Placement | None:
         if boarding.avoid:
@@ -186,10 +194,22 @@ class Rounds:
         now = self._clock()
         return now - last >= SETTLE_SECONDS or now - first >= SETTLE_MOST_SECONDS
 
+    def _lacks_floor(self, gang: Muster) -> bool:
+        """Whether a domain is worth keeping for it: surplus would hold its own domain for ever."""
+        seated = len(gang.bound) + len(self._store.permit(gang.key).seats)
+        return bool(gang.required) and seated < gang.floor
+
     def _keep_domain(self, gang: Muster) -> None:
-        if self.kept and self.kept.gang == gang.name and self.kept.level == gang.required:
+        """Keep one domain for the head, the same until it can't hold the gang any more."""
+        now = self._room.growth, len(self._room.nodes)
+        same = self._keeper == gang.key and self.kept is not None and self.kept.level == gang.required
+        if same and self._kept_at == now:
             return
-        domain = domain_to_keep(self.boarding(gang), self._room)
+        self._keeper, self._kept_at = gang.key, now
+        boarding = replace(self.boarding(gang), avoid=frozenset())
+        if same and self.kept and holds_when_empty(boarding, self._room, self.kept.domain):
+            return
+        domain = domain_to_keep(boarding, self._room)
         self.kept = Kept(gang.required, domain, gang.name) if domain else None
 
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
