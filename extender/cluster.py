@@ -67,7 +67,9 @@ class Pods:
 
     def bound(self, pod: Pod, node: str) -> None:
         """We have bound the Pod; the watch will say so later."""
-        self.update(replace(self._registry.pods.get(pod.uid, pod), node=node))
+        known = self._registry.pods.get(pod.uid)
+        if known:  # else it was deleted meanwhile, and nobody would ever tell us again
+            self.update(replace(known, node=node))
 
     def _settle(self, before: Pod | None, pod: Pod) -> None:
         """Tell the permit what became of a member with a seat."""
@@ -123,6 +125,8 @@ class Nodes:
     def drop(self, uid: str) -> None:
         """A Node is gone."""
         name = self._names.pop(uid, "")
+        if name in self._names.values():
+            return  # a list tells of the node that was created anew before it tells of the old one
         self._room.drop_node(name)
         for pod in self._promised(name):
             self._store.lose(pod, "the node was deleted")
