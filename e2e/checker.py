@@ -67,8 +67,8 @@ class Checker:
         self._bound = {uid for uid, pod in live.items() if _node(pod)}
 
     def of(self, namespace: str) -> list[Violation]:
-        """What was found in one namespace."""
-        return [v for v in self.violations if v.subject.startswith(f"{namespace}/")]
+        """What was found in one namespace, and on nodes, which belong to none."""
+        return [v for v in self.violations if v.subject.startswith(f"{namespace}/") or "/" not in v.subject]
 
     def _partial(self, gang: Gang, live: Mapping[str, Json], at: float) -> Iterable[Violation]:
         bound = sum(bool(_node(live[uid])) for uid in gang.members)

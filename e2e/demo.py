@@ -6,6 +6,7 @@ one of them failed.
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from e2e.kube import KubectlError
-from e2e.observer import observed
+from e2e.observer import LostSightError, observed
 from e2e.scene import Play, Scene
 from e2e.scenes.crash import extender_killed_at_the_barrier
 from e2e.scenes.kai import kai_statefulset_unmodified
@@ -48,7 +49,10 @@ class Outcome:
 
 
 async def play_all() -> list[Outcome]:
-    """Set the stage, play every scene, clear away."""
+    """Set the stage, play every scene, clear away; on SIGTERM as on Ctrl-C."""
+    playing = asyncio.current_task()
+    assert playing is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
     console.print(
         f"Starting a control plane with {_CLIQUES} cliques of {CLIQUE_NODES} nodes with {GPUS} GPUs, "
         "and Allaboard beside it …"
@@ -100,7 +104,7 @@ def main() -> int:
         return report(asyncio.run(play_all()))
     except (StageError, KubectlError) as error:
         console.print(f"[red]error[/red] {error}", soft_wrap=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         console.print("stopped; nothing is left running")
     return 1
 

@@ -17,6 +17,10 @@ from e2e.checker import Checker, Snapshot
 _LOOK_SECONDS: Final = 0.5  # a look even when nothing changes: partial gangs are a matter of time
 
 
+class LostSightError(RuntimeError):
+    """A watch ended with an error: what the checker did not see, it can't vouch for."""
+
+
 class Observer:
     """Pods, nodes and StatefulSets as the API tells them."""
 
@@ -65,7 +69,7 @@ class Observer:
 
 @asynccontextmanager
 async def observed(kubeconfig: Path) -> AsyncIterator[Observer]:
-    """An observer at work."""
+    """An observer at work. Raises LostSightError at the end where it did not watch all the time."""
     observer = Observer(Checker())
     task = asyncio.create_task(observer.run(kubeconfig))
     try:
@@ -73,3 +77,5 @@ async def observed(kubeconfig: Path) -> AsyncIterator[Observer]:
     finally:
         task.cancel()
         await asyncio.wait([task])
+    if not task.cancelled():
+        raise LostSightError(f"the checker lost sight of the cluster: {task.exception()!r}")

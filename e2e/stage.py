@@ -37,14 +37,13 @@ class Stage:
     cliques: tuple[str, ...]
     dev: int
 
-    def extender_pid(self) -> int:
-        """The extender's process, a child of dev."""
-        children = Path(f"/proc/{self.dev}/task/{self.dev}/children").read_text().split()
-        for pid in children:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"extender" in words:
+    def pid(self, part: str) -> int:
+        """The process of a part ("extender", "kube-scheduler"), a child of dev. Raises StageError."""
+        for pid in Path(f"/proc/{self.dev}/task/{self.dev}/children").read_text().split():
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            if any(Path(word).name == part for word in words):
                 return int(pid)
-        raise StageError("the extender does not run")
+        raise StageError(f"{part} does not run")
 
     async def occupy(self, namespace: str, nodes: Sequence[str]) -> None:
         """Fill these nodes with somebody else's Pods, which no scheduler had a say in."""
@@ -63,10 +62,15 @@ async def set_up(name: str, cliques: int, options: Sequence[str] = ()) -> AsyncI
         kubeconfig = Path((await _local("kubeconfig", "--name", name)).strip())
         kube = Kube(kubeconfig, (await _local("which", "kubectl")).strip())
         async with developing(kubeconfig, options) as dev:
-            racks = await _racks(kube)
-            yield Stage(kube, tuple(racks.values()), tuple(racks), dev)
+            yield await staged(kube, dev)
     finally:
         await _local("down", "--name", name)
+
+
+async def staged(kube: Kube, dev: int) -> Stage:
+    """The stage of a cluster on which `allaboard dev` (this process) runs already."""
+    racks = await _racks(kube)
+    return Stage(kube, tuple(racks.values()), tuple(racks), dev)
 
 
 @asynccontextmanager
@@ -119,8 +123,9 @@ async def _local(*arguments: str) -> str:
 async def _racks(kube: Kube) -> dict[str, tuple[str, ...]]:
     racks: dict[str, list[str]] = {}
     for node in await kube.items("nodes"):
-        meta = node["metadata"]
-        racks.setdefault(meta["labels"]["nvidia.com/gpu.clique"], []).append(meta["name"])
+        clique = node["metadata"]["labels"].get("nvidia.com/gpu.clique")
+        if clique:
+            racks.setdefault(clique, []).append(node["metadata"]["name"])
     return {clique: tuple(sorted(names)) for clique, names in sorted(racks.items(), key=lambda r: min(r[1]))}
 
 

@@ -74,7 +74,9 @@ class Extender:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
-        self.barrier = Barrier(api, self.registry, self.room, closed="barrier" not in off)
+        self.barrier = Barrier(
+            api, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
+        )
         self.store = PermitStore(self.registry, self.room, self.barrier, clock, random.random, self.wake.set)
         self.pods = Pods(
             frozenset(options.profiles), self.registry, self.room, self.store, clock, self.wake.set

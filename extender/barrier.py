@@ -42,13 +42,19 @@ class Api(Protocol):
 
 
 class Barrier:
-    """Waiting bind calls by UID; the permit store's outlet."""
+    """Waiting bind calls by UID; the permit store's outlet.
 
-    def __init__(self, api: Api, registry: Registry, room: Room, closed: bool = True) -> None:
+    closed, guarded: False switches the protection off (extender/unprotected.py).
+    """
+
+    def __init__(
+        self, api: Api, registry: Registry, room: Room, *, closed: bool = True, guarded: bool = True
+    ) -> None:
         self._api = api
         self._registry = registry
         self._room = room
         self._closed = closed
+        self._guarded = guarded
         self._waiting: dict[str, asyncio.Future[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._pods: Pods
@@ -121,44 +127,52 @@ class Barrier:
 
     async def _bind_loose(self, pod: Pod, node: str) -> str:
         # Checked and taken in one go: two loose Pods can't both get the last room beside a promise.
-        known = self._room.nodes.get(node)
-        if known is None or not fitting(pod.shape.requests, self._room.free(known)):
+        if self._guarded and not self._has_room(pod, node):
             return REFUSED_PROMISED
         self._room.take(pod.uid, Seat(node, pod.shape.requests, owner_name(pod)))
-        why = await self._create(pod, node)
-        if why:
-            self._room.give(pod.uid)
-        return why
+        try:
+            return await self._create(pod, node)
+        finally:  # kube-scheduler may also have hung up
+            now = self._registry.pods.get(pod.uid)
+            if now is None or not now.seated:
+                self._room.give(pod.uid)
+
+    def _has_room(self, pod: Pod, node: str) -> bool:
+        known = self._room.nodes.get(node)
+        return known is not None and fitting(pod.shape.requests, self._room.free(known)) > 0
 
     async def _create(self, pod: Pod, node: str) -> str:
         """Create the Binding; tries again while the API server can't be reached. "" or why not."""
         attempt = 0
         while True:
             try:
-                await self._api.create(_path(pod), _binding(pod, node))
+                return await self._try(pod, node)
             except ApiError as error:
-                if _final(error):
-                    return await self._despite(pod, node, error)
                 log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
                 await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                 attempt += 1
-                if attempt > 1 and not self._wanted(pod):
+                if not self._wanted(pod):
                     return "kube-scheduler gave up waiting"
-            else:
-                self._pods.bound(pod, node)
-                return ""
 
-    async def _despite(self, pod: Pod, node: str, error: ApiError) -> str:
+    async def _try(self, pod: Pod, node: str) -> str:
+        """One attempt; raises ApiError where another may go better."""
+        try:
+            await self._api.create(_path(pod), _binding(pod, node))
+        except ApiError as error:
+            if not _final(error):
+                raise
+            if error.status != 409 or not await self._sits_there(pod, node):
+                return f"binding to {node} was refused: {error.message}"
+        self._pods.bound(pod, node)
+        return ""
+
+    async def _sits_there(self, pod: Pod, node: str) -> bool:
         """A refused binding may be one whose earlier answer was lost: then the Pod is where it should be."""
-        if error.status == 409:
-            found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
-            if found and found["metadata"]["uid"] == pod.uid and found["spec"].get("nodeName") == node:
-                self._pods.bound(pod, node)
-                return ""
-        return f"binding to {node} was refused: {error.message}"
+        found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+        return bool(found and found["metadata"]["uid"] == pod.uid and found["spec"].get("nodeName") == node)
 
     def _wanted(self, pod: Pod) -> bool:
-        return pod.uid in self._waiting or not pod.gang
+        return pod.uid in self._waiting or not pod.gang or not self._closed
 
     def _answer(self, uid: str, text: str) -> None:
         future = self._waiting.pop(uid, None)

@@ -1,0 +1,19 @@
+"""A stage on the tests' own cluster, for whoever plays scenes there."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from allaboard.local.binaries import find
+from allaboard.local.cluster import Cluster
+from e2e.kube import Kube
+from e2e.observer import Observer, observed
+from e2e.stage import Stage, developing, staged
+
+
+@asynccontextmanager
+async def playing(cluster: Cluster, options: Sequence[str] = ()) -> AsyncIterator[tuple[Stage, Observer]]:
+    """`allaboard dev` on the cluster, watched by the checker."""
+    kube = Kube(cluster.kubeconfig, str(find("kubectl")))
+    async with developing(cluster.kubeconfig, options) as dev, observed(cluster.kubeconfig) as observer:
+        await kube.namespace("others")
+        yield await staged(kube, dev), observer
