@@ -102,7 +102,7 @@ def main() -> int:
     """Play and report."""
     try:
         return report(asyncio.run(play_all()))
-    except (StageError, KubectlError) as error:
+    except (StageError, KubectlError, LostSightError) as error:
         console.print(f"[red]error[/red] {error}", soft_wrap=True)
     except (KeyboardInterrupt, asyncio.CancelledError):
         console.print("stopped; nothing is left running")
