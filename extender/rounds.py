@@ -200,12 +200,12 @@ class Rounds:
         return bool(gang.required) and seated < gang.floor
 
     def _keep_domain(self, gang: Muster) -> None:
-        """Keep one domain for the head, the same until it can't hold the gang any more."""
-        now = self._room.growth, len(self._room.nodes)
-        same = self._keeper == gang.key and self.kept is not None and self.kept.level == gang.required
-        if same and self._kept_at == now:
+        """Keep one domain for the head, the same until its nodes can't hold the gang any more."""
+        looked = self._room.changes, gang.floor
+        if self._keeper == gang.key and self._kept_at == looked:
             return
-        self._keeper, self._kept_at = gang.key, now
+        same = self._keeper == gang.key and self.kept is not None and self.kept.level == gang.required
+        self._keeper, self._kept_at = gang.key, looked
         boarding = replace(self.boarding(gang), avoid=frozenset())
         if same and self.kept and holds_when_empty(boarding, self._room, self.kept.domain):
             return

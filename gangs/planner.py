@@ -11,7 +11,7 @@ rule: whole cliques stay whole); where none takes them all, the one that takes m
 equal inputs give equal answers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -108,8 +108,11 @@ def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
     """The domain in which a gang that doesn't fit now will board first, as far as one can tell.
 
     Of those that could hold the floor when empty, the one with the most room now; None if none could.
+    Looks at every node of the cluster, so not for every round.
     """
-    able = [d for d in _eligible(boarding, room) if holds_when_empty(boarding, room, d)]
+    empty = room.emptied()
+    floor = max(1, boarding.floor)
+    able = [d for d in _eligible(boarding, room) if len(_pack_into(d, boarding, empty, None)) >= floor]
     return min(able, key=lambda d: (-_slots(boarding, room, d), d), default=None)
 
 
@@ -118,7 +121,7 @@ def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
     empty = Room()
     for node in room.nodes_of(boarding.required, domain):
         empty.put_node(node)
-    return len(_pack_into(domain, boarding, empty, None)) >= boarding.floor
+    return len(_pack_into(domain, boarding, empty, None)) >= max(1, boarding.floor)
 
 
 def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
@@ -136,13 +139,15 @@ def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
         if node in room.nodes
     }
     wanted = max(boarding.outlook, len(boarding.members))
+    able = _may_hold(boarding, room)
+    first = room.domains(boarding.required, boarding.members[0].shape)
 
     def rank(domain: Domain) -> tuple[bool, bool, int, Domain]:
-        slots, free = _slots(boarding, room, domain), _free(boarding, room, domain)
-        enough = slots >= wanted
-        return domain not in hinted, not enough, free if enough else -slots, domain
+        left = first.get(domain) or DomainRoom()
+        enough = left.slots >= wanted
+        return domain not in hinted, not enough, left.free if enough else -left.slots, domain
 
-    return sorted((d for d in _eligible(boarding, room) if _may_hold(boarding, room, d)), key=rank)
+    return sorted((d for d in _eligible(boarding, room) if able(d)), key=rank)
 
 
 def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
@@ -152,12 +157,17 @@ def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
     return [d for d in known if d in boarding.anchors] if boarding.anchors else known
 
 
-def _may_hold(boarding: Boarding, room: Room, domain: Domain) -> bool:
-    """Necessary, not sufficient: shapes are counted each for itself, as if alone."""
+def _may_hold(boarding: Boarding, room: Room) -> Callable[[Domain], bool]:
+    """Whether a domain may hold the floor: necessary, not sufficient, as shapes are counted each alone."""
     counts = _by_shape(boarding.members)
-    rooms = (room.domains(boarding.required, shape).get(domain) for shape in counts)
-    fit = sum(min(n, r.slots if r else 0) for n, r in zip(counts.values(), rooms, strict=True))
-    return fit >= max(1, boarding.floor)
+    rooms = [(number, room.domains(boarding.required, shape)) for shape, number in counts.items()]
+    nobody = DomainRoom()
+
+    def able(domain: Domain) -> bool:
+        fit = sum(min(number, left.get(domain, nobody).slots) for number, left in rooms)
+        return fit >= max(1, boarding.floor)
+
+    return able
 
 
 def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
@@ -168,15 +178,8 @@ def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
 
 
 def _slots(boarding: Boarding, room: Room, domain: Domain) -> int:
-    return _of_first_shape(boarding, room, domain).slots
-
-
-def _free(boarding: Boarding, room: Room, domain: Domain) -> int:
-    return _of_first_shape(boarding, room, domain).free
-
-
-def _of_first_shape(boarding: Boarding, room: Room, domain: Domain) -> DomainRoom:
-    return room.domains(boarding.required, boarding.members[0].shape).get(domain) or DomainRoom()
+    left = room.domains(boarding.required, boarding.members[0].shape).get(domain)
+    return left.slots if left else 0
 
 
 def _pack_into(domain: Domain, boarding: Boarding, room: Room, kept: Kept | None) -> Mapping[str, str]:

@@ -50,6 +50,7 @@ class Room:
         self.nodes: dict[str, Node] = {}
         self.seats: dict[str, Seat] = {}
         self.growth = 0  # rises whenever room may have become available
+        self.changes = 0  # rises whenever a node is added, changed or dropped
         self._used: dict[str, dict[str, int]] = {}
         self._holders: dict[str, set[str]] = {}
         self._views: dict[tuple[Level, Shape], _View] = {}
@@ -60,11 +61,13 @@ class Room:
             return
         self.nodes[node.name] = node
         self.growth += 1
+        self.changes += 1
         self._touch(node.name)
 
     def drop_node(self, name: str) -> None:
         """Forget the node; its holders keep their seats until they go themselves."""
         if self.nodes.pop(name, None):
+            self.changes += 1
             self._touch(name)
 
     def take(self, holder: str, seat: Seat) -> None:
@@ -90,6 +93,12 @@ class Room:
             used[name] -= value
         self.growth += 1
         self._touch(seat.node)
+
+    def emptied(self) -> "Room":
+        """The same nodes with nobody on them."""
+        room = Room()
+        room.nodes = dict(self.nodes)
+        return room
 
     def free(self, node: Node) -> dict[str, int]:
         """What the node has left by resource name; negative where it is overcommitted."""

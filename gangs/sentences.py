@@ -10,7 +10,7 @@ from typing import Final
 from gangs.contract import GPU
 from gangs.muster import Muster
 from gangs.planner import Rejection
-from gangs.shortage import Shortage
+from gangs.shortage import TAKEN_BY, Shortage
 
 MAX_BLOCKERS: Final = 4
 
@@ -79,10 +79,13 @@ def _need(shortage: Shortage) -> str:
 
 def _closest(shortage: Shortage) -> str:
     where = f"Closest: {'/'.join(shortage.domain)}" if shortage.domain else "The cluster"
-    blockers = ", ".join(f"{n} {words}" for words, n in shortage.blockers[:MAX_BLOCKERS])
-    more = sum(n for _, n in shortage.blockers[MAX_BLOCKERS:])
-    tail = f", {more} for other reasons" if more else ""
-    return f"{where} has {shortage.have}{f' ({blockers}{tail})' if blockers else ''}."
+    named, rest = shortage.blockers[:MAX_BLOCKERS], shortage.blockers[MAX_BLOCKERS:]
+    parts = [f"{n} {words}" for words, n in named]
+    if rest:
+        all_taken = all(words.startswith(TAKEN_BY) for words, _ in rest)
+        parts.append(f"{sum(n for _, n in rest)} {TAKEN_BY + 'others' if all_taken else 'for other reasons'}")
+    detail = f" ({', '.join(parts)})" if parts else ""
+    return f"{where} has {shortage.have}{detail}."
 
 
 def _each(requests: Mapping[str, int]) -> str:

@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gangs.nodes import Node, Shape, blocker
 from gangs.room import Domain, Level, Room, fitting, scarcest
+
+TAKEN_BY: Final = "taken by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +52,4 @@ def _why(shape: Shape, node: Node, room: Room) -> str:
         return "too small"
     scarce = scarcest(shape.requests)
     holders = [(-seat.requests.get(scarce, 0), seat.owner) for _, seat in room.holders(node.name)]
-    return f"taken by {min(holders)[1]}" if holders else "full"
+    return f"{TAKEN_BY}{min(holders)[1]}" if holders else "full"
