@@ -4,6 +4,7 @@ Every wire field that the extender reads is named here, once. Objects come from 
 has validated them; annotations come from people and are read with suspicion.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -21,6 +22,7 @@ from gangs.requests import pod_requests
 
 Json = Mapping[str, Any]
 
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")  # int() raises for thousands of digits
 _TERMINAL: Final = ("Succeeded", "Failed")
 
 _shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
@@ -153,7 +155,7 @@ def _keys(value: str) -> tuple[str, ...]:
 
 
 def _positive(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and int(text) > 0 else None
+    return (int(text) or None) if text and _NUMBER.fullmatch(text) else None
 
 
 def _plan(value: str) -> Plan | None:
@@ -161,7 +163,7 @@ def _plan(value: str) -> Plan | None:
         row = orjson.loads(value) if value else None
         if row is None:
             return None
-        domain = tuple(str(row["domain"]).split("/"))
+        domain = tuple(str(row["domain"]).split("/")) if row["domain"] else ()
         return Plan(str(row["node"]), domain, float(row["deadline"]), str(row["uid"]), str(row["term"]))
     except (ValueError, TypeError, KeyError):
         return None

@@ -1,0 +1,120 @@
+"""Grants on their way to the API server: nominate first, then plan and gate."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.grants import Grants
+from extender.wire import plan_annotation
+from gangs.contract import ANNOTATION_PLAN, GATE
+from gangs.pods import Plan, Pod
+from tests.builders import FOREIGN_GATE, KEY, LEVEL, make_gang, make_members, make_pod
+from tests.extender.world import World, settle
+
+pytestmark = pytest.mark.looptime
+
+PATH = "/api/v1/namespaces/default/pods/llm-0"
+
+
+def granting(*pods: Pod, number: int = 1) -> tuple[World, list[Pod]]:
+    """A world with a real grant writer, after the round that grants these members their seats."""
+    world = World(clock=asyncio.get_running_loop().time)
+    world.rounds._writer = Grants(world.api, world.registry, world.store, term="7")
+    members = list(pods) or make_members(number, required=LEVEL)
+    world.board(*members)
+    return world, members
+
+
+def patches(world: World) -> list[tuple[str, Any]]:
+    return [(call.path, call.body) for call in world.api.calls]
+
+
+async def test_a_member_is_nominated_before_its_gate_falls() -> None:
+    world, (pod,) = granting()
+    await settle()
+    deadline = world.store.permit(KEY).deadline
+    plan = plan_annotation(Plan("a0", ("a",), deadline, pod.uid, "7"))
+    assert patches(world) == [
+        (f"{PATH}/status", {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": "a0"}}),
+        (
+            PATH,
+            {
+                "metadata": {"uid": pod.uid, "annotations": {ANNOTATION_PLAN: plan}},
+                "spec": {"schedulingGates": None},
+            },
+        ),
+    ]
+
+
+async def test_gates_of_others_stay_in_the_patch() -> None:
+    world = World()
+    pod = make_pod(gates=(GATE, FOREIGN_GATE), floor=1)
+    world.update(pod)
+    world.store.permits[KEY] = replace(world.store.permit(KEY), seats={pod.uid: "a0"})
+    Grants(world.api, world.registry, world.store, "7").grant(make_gang([pod]), [(pod, "a0")], ("a",), 1.0)
+    await settle()
+    assert world.api.calls[-1].body["spec"] == {"schedulingGates": [{"name": FOREIGN_GATE}]}
+
+
+async def test_a_member_without_our_gate_is_nominated_and_gets_its_plan_but_no_word_on_gates() -> None:
+    world, _ = granting(make_pod(gated=False, floor=1, required=LEVEL))
+    await settle()
+    assert [call.path for call in world.api.calls] == [f"{PATH}/status", PATH]
+    assert "spec" not in world.api.calls[1].body
+
+
+@pytest.mark.parametrize("required", [LEVEL, ()])
+async def test_what_the_pod_says_already_is_not_written_again(required: tuple[str, ...]) -> None:
+    deadline = asyncio.get_running_loop().time() + 77
+    plan = Plan("a0", ("a",) if required else (), deadline, "u-llm-0", "7")
+    world, (pod,) = granting(make_pod(gated=False, floor=1, required=required, nominated="a0", plan=plan))
+    await settle()
+    assert world.seat(pod) == "a0"
+    assert world.api.calls == []
+
+
+async def test_a_nominated_member_whose_gate_is_still_on_is_only_released() -> None:
+    world, _ = granting(make_pod(floor=1, required=LEVEL, nominated="a0"))
+    await settle()
+    assert [call.path for call in world.api.calls] == [PATH]
+
+
+async def test_nothing_more_is_written_once_the_seat_is_taken_back() -> None:
+    world, (pod,) = granting()
+    world.api.delay = 1
+    await asyncio.sleep(0.5)
+    world.store.lose(pod, "changed our mind")
+    await asyncio.sleep(5)
+    assert [call.path for call in world.api.calls] == [f"{PATH}/status"]
+
+
+@pytest.mark.parametrize("status", [0, 429, 500, 503])
+async def test_what_could_not_be_written_is_written_again(status: int) -> None:
+    world, (pod,) = granting()
+    world.api.fail("/status", status, status)
+    await asyncio.sleep(5)
+    assert [call.path for call in world.api.calls] == [f"{PATH}/status"] * 3 + [PATH]
+    assert world.seat(pod) == "a0"
+
+
+@pytest.mark.parametrize("status", [404, 409, 422])
+async def test_a_refused_write_loses_the_seat_and_drops_no_gate(status: int) -> None:
+    world, (pod,) = granting()
+    world.api.fail("/status", status, message="changed")
+    await asyncio.sleep(5)
+    assert [call.path for call in world.api.calls] == [f"{PATH}/status"]
+    assert world.store.last_failure[KEY] == "llm-0 on a0: the API server refused the grant: changed"
+    assert (pod.uid, "a0") in world.store.avoided(KEY)
+
+
+async def test_members_are_written_side_by_side_but_not_all_of_a_large_gang_at_once() -> None:
+    world = World({"a": 100}, clock=asyncio.get_running_loop().time)
+    world.rounds._writer = Grants(world.api, world.registry, world.store, term="7")
+    world.api.delay = 1
+    world.board(*make_members(100, required=LEVEL))
+    await asyncio.sleep(1.5)
+    assert len(world.api.calls) == 32
+    await asyncio.sleep(10)
+    assert len(world.api.calls) == 200
