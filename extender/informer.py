@@ -69,6 +69,7 @@ class Informer:
             page = await self._api.get(self._path, params) or {}
             for obj in page.get("items") or ():
                 seen.add(obj["metadata"]["uid"])
+                self._uids.add(obj["metadata"]["uid"])  # a later page may fail
                 self._handler.put(obj)
             meta = page.get("metadata") or {}
             if not meta.get("continue"):
