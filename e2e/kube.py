@@ -66,8 +66,8 @@ class Kube:
         return found
 
     async def clear(self, *namespaces: str) -> None:
-        """Delete everything that makes Pods, and wait until the Pods are gone."""
-        kinds = "statefulsets,deployments,jobs,pods"
+        """Delete Pods, whatever makes them and what was said of them; wait until the Pods are gone."""
+        kinds = "statefulsets,deployments,jobs,pods,events"
         for name in namespaces:
             await self.run(
                 "-n", name, "delete", kinds, "--all", "--wait=false", "--grace-period=0", "--force"
