@@ -101,7 +101,7 @@ class Api:
                 if answer.status != 200:
                     raise _error("WATCH", path, answer.status, await answer.read())
                 async for line in _lines(answer.content):
-                    yield _event(path, orjson.loads(line))
+                    yield _event(path, line)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiError("WATCH", path, 0, "Unreachable", _text(error)) from error
 
@@ -124,7 +124,10 @@ class Api:
             raise ApiError(method, path, 0, "Unreachable", _text(error)) from error
         if answer.status >= 400:
             raise _error(method, path, answer.status, raw)
-        parsed: Json = orjson.loads(raw)
+        try:
+            parsed: Json = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise _error(method, path, answer.status, raw) from error  # some proxy's page
         return parsed
 
     async def _headers(self, content: str | None) -> dict[str, str]:
@@ -143,6 +146,7 @@ async def connect(kubeconfig: Path | None = None) -> Api:
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import ConfigException, load_incluster_config
     from kubernetes_asyncio.config.kube_config import load_kube_config
+    from yaml import YAMLError
 
     configuration = Configuration()
     try:
@@ -150,7 +154,8 @@ async def connect(kubeconfig: Path | None = None) -> Api:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
             await load_kube_config(str(kubeconfig), client_configuration=configuration, persist_config=False)
-    except (ConfigException, OSError) as error:
+    except (ConfigException, OSError, YAMLError, TypeError, AttributeError, ValueError) as error:
+        # The reader of kubeconfig files raises whatever its YAML runs into.
         where = kubeconfig or "the Pod's service account"
         raise KubeconfigError(f"can't connect by {where}: {error}") from error
     return Api(
@@ -189,8 +194,12 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
                 yield line
 
 
-def _event(path: str, event: Json) -> tuple[str, Json]:
-    kind, obj = event["type"], event["object"]
+def _event(path: str, line: bytes) -> tuple[str, Json]:
+    try:
+        event = orjson.loads(line)
+        kind, obj = event["type"], event["object"]
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise _error("WATCH", path, 200, line) from error
     if kind == "ERROR":
         raise ApiError(
             "WATCH", path, int(obj.get("code", 500)), obj.get("reason", ""), obj.get("message", "")
