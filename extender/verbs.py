@@ -92,7 +92,7 @@ async def readable_errors(request: web.Request, handler: Any) -> web.StreamRespo
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
         return _json({"Error": f"{request.path}: {where}: {first['msg']}"}, status=400)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         return _json({"Error": f"{request.path}: the Pod in the call is malformed: {error}"}, status=400)
     return answer
 
