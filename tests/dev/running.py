@@ -1,4 +1,4 @@
-"""`allaboard dev` as a user runs it: a process, what it says, and how it ends."""
+"""`allaboard dev`, or one of its parts, as a user runs it: a process, what it says, and how it ends."""
 
 import os
 import queue
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+REGISTRATION: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-allaboard"
 ALLABOARD: Final = (sys.executable, "-m", "allaboard")
 
 
@@ -27,8 +28,8 @@ def once(*arguments: str | Path, **environment: str) -> subprocess.CompletedProc
     )
 
 
-class Dev:
-    """A running `allaboard dev`; said and told hold what stdout and stderr gave so far."""
+class Running:
+    """A running command; said and told hold what stdout and stderr gave so far."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -64,7 +65,7 @@ class Dev:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if any(Path(word.decode()).name == part for word in words[:4]):
                 return int(pid)
-        raise AssertionError(f"{part} is no child of allaboard dev")
+        raise AssertionError(f"{part} is no child of process {self.process.pid}")
 
     def stop(self, number: signal.Signals) -> int:
         """Send the signal; the exit code."""
@@ -84,29 +85,29 @@ class Dev:
         while not holds():
             if self.process.poll() is not None:
                 self._readers[1].join(timeout=5)
-                raise AssertionError("allaboard dev ended:\n" + "\n".join(self.told))
+                raise AssertionError("it ended:\n" + "\n".join(self.told))
             try:
                 self._news.get(timeout=45)
             except queue.Empty:
-                raise AssertionError("allaboard dev says nothing new:\n" + "\n".join(self.told)) from None
+                raise AssertionError("it says nothing new:\n" + "\n".join(self.told)) from None
 
 
 @contextmanager
-def running(*arguments: str | Path) -> Iterator[Dev]:
-    """`allaboard dev` with these arguments, stopped at the end whatever happens."""
+def running(command: str, *arguments: str | Path) -> Iterator[Running]:
+    """The command with these arguments, stopped at the end whatever happens."""
     process = subprocess.Popen(
-        [*ALLABOARD, "dev", *map(str, arguments)],
+        [*ALLABOARD, command, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    dev = Dev(process)
+    started = Running(process)
     try:
-        yield dev
+        yield started
     finally:
         if process.poll() is None:
-            dev.stop(signal.SIGTERM)
+            started.stop(signal.SIGTERM)
         for stream in (process.stdout, process.stderr):
             stream.close()  # type: ignore[union-attr]
 

@@ -11,12 +11,11 @@ import yaml
 
 from allaboard.local.cluster import Cluster
 from extender.api import Api
-from tests.dev.running import Dev, once, processes_of, running
+from tests.dev.running import REGISTRATION, Running, once, processes_of, running
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-REGISTRATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-allaboard"
 NAMESPACES = "/api/v1/namespaces"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/kai-scheduler/deployments"
 PROBE = {
@@ -43,21 +42,23 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def dev(cluster: Cluster, state: Path) -> Iterator[Dev]:
+def dev(cluster: Cluster, state: Path) -> Iterator[Running]:
     """One `allaboard dev`, ready, for all tests that only look at it."""
-    with running("--kubeconfig", cluster.kubeconfig, "--state-dir", state) as process:
+    with running("dev", "--kubeconfig", cluster.kubeconfig, "--state-dir", state) as process:
         process.until_ready()
         yield process
 
 
-async def test_once_it_is_ready_pods_are_mutated_and_no_entry_can_block_anybody(dev: Dev, api: Api) -> None:
+async def test_once_it_is_ready_pods_are_mutated_and_no_entry_can_block_anybody(
+    dev: Running, api: Api
+) -> None:
     assert await gates(api) == ["allaboard.dev/boarding"]
     found = await api.get(REGISTRATION)
     assert found is not None
     assert {entry["failurePolicy"] for entry in found["webhooks"]} == {"Ignore"}
 
 
-async def test_missing_kinds_and_default_objects_are_there(dev: Dev, api: Api) -> None:
+async def test_missing_kinds_and_default_objects_are_there(dev: Running, api: Api) -> None:
     for path in (
         "/apis/kai.scheduler/v1alpha1/topologies/nvcf-mnnvl-topology",
         "/apis/scheduling.run.ai/v2/queues/default-queue",
@@ -67,7 +68,9 @@ async def test_missing_kinds_and_default_objects_are_there(dev: Dev, api: Api) -
         assert await api.get(path) is not None, path
 
 
-async def test_a_part_that_is_killed_comes_back_at_the_same_address(dev: Dev, state: Path, api: Api) -> None:
+async def test_a_part_that_is_killed_comes_back_at_the_same_address(
+    dev: Running, state: Path, api: Api
+) -> None:
     for part in ("extender", "webhook", "kube-scheduler"):
         os.kill(dev.child(part), signal.SIGKILL)
         assert f"{state / part}.log" in dev.until_told(rf"^{part} ended \(SIGKILL\); it is started again in ")
@@ -79,7 +82,7 @@ async def test_a_part_that_is_killed_comes_back_at_the_same_address(dev: Dev, st
 
 
 async def test_a_part_alone_with_the_same_state_folder_uses_the_same_ports(
-    dev: Dev, cluster: Cluster, state: Path
+    dev: Running, cluster: Cluster, state: Path
 ) -> None:
     flags = ("--kubeconfig", cluster.kubeconfig, "--state-dir", state)
     shown = once("scheduler-config", *flags)
@@ -93,7 +96,7 @@ async def test_a_part_alone_with_the_same_state_folder_uses_the_same_ports(
 
 
 async def test_sigterm_ends_it_with_0_and_leaves_nothing(cluster: Cluster, api: Api, tmp_path: Path) -> None:
-    with running("--kubeconfig", cluster.kubeconfig, "--state-dir", tmp_path, "--no-scheduler") as dev:
+    with running("dev", "--kubeconfig", cluster.kubeconfig, "--state-dir", tmp_path, "--no-scheduler") as dev:
         dev.until_ready()
         assert dev.stop(signal.SIGTERM) == 0
     assert dev.said == ["ready"]
@@ -106,7 +109,7 @@ async def test_what_a_killed_run_left_is_replaced_and_its_parts_died_with_it(
     cluster: Cluster, api: Api, tmp_path: Path
 ) -> None:
     flags = ("--kubeconfig", cluster.kubeconfig, "--no-scheduler", "--state-dir")
-    with running(*flags, tmp_path / "one") as killed:
+    with running("dev", *flags, tmp_path / "one") as killed:
         killed.until_ready()
         killed.stop(signal.SIGKILL)
     left = await registered_urls(api)
@@ -116,7 +119,7 @@ async def test_what_a_killed_run_left_is_replaced_and_its_parts_died_with_it(
         return processes_of(tmp_path / "one") == []
 
     await eventually(parts_are_gone)
-    with running(*flags, tmp_path / "two") as dev:
+    with running("dev", *flags, tmp_path / "two") as dev:
         dev.until_ready()
         assert await gates(api) == ["allaboard.dev/boarding"]
         assert (await registered_urls(api)).isdisjoint(left)
@@ -128,7 +131,7 @@ async def test_cleanup_removes_the_registration_and_says_whether_there_was_one(
     cluster: Cluster, api: Api, tmp_path: Path
 ) -> None:
     flags = ("--kubeconfig", cluster.kubeconfig, "--state-dir", tmp_path)
-    with running(*flags, "--no-scheduler") as killed:
+    with running("dev", *flags, "--no-scheduler") as killed:
         killed.until_ready()
         killed.stop(signal.SIGKILL)
     first, second = once("dev", *flags, "--cleanup"), once("dev", *flags, "--cleanup")
@@ -142,7 +145,7 @@ async def test_an_address_that_the_api_server_can_not_reach_is_told_with_what_to
 ) -> None:
     flags = ("--kubeconfig", cluster.kubeconfig, "--state-dir", tmp_path, "--no-scheduler")
     # TEST-NET-1 (RFC 5737): nobody has this address.
-    with running(*flags, "--webhook-host", "192.0.2.1", "--webhook-port", "9443") as dev:
+    with running("dev", *flags, "--webhook-host", "192.0.2.1", "--webhook-port", "9443") as dev:
         told = dev.until_told("not ready after")
         assert "the API server does not reach the webhook at https://192.0.2.1:9443/mutate" in told
         assert "--webhook-host ADDRESS" in told
@@ -161,7 +164,7 @@ async def test_beside_a_real_kai_its_name_is_left_to_it(cluster: Cluster, api: A
         "error: --profiles: a KAI Scheduler runs in this cluster (namespace kai-scheduler) and serves "
         "kai-scheduler itself; leave it to it: --profiles allaboard\n"
     )
-    with running(*flags, "--profiles", "allaboard") as dev:
+    with running("dev", *flags, "--profiles", "allaboard") as dev:
         dev.until_ready()
     await api.delete(DEPLOYMENTS)
     await api.delete(f"{NAMESPACES}/kai-scheduler")
