@@ -69,14 +69,14 @@ class Muster:
 
     @property
     def torn(self) -> bool:
-        """Whether a boarding was left unfinished: fewer than the floor are bound, and somebody who was
-        here before the first was bound still has no seat. A member lost later has a younger replacement,
-        so a gang that only lost one is not torn.
+        """Whether a boarding was left unfinished: fewer than the floor are bound, and somebody who had a
+        plan before the first was bound still has no seat. A member lost later has a younger replacement,
+        and surplus that never found room has no plan, so a gang that only lost one is not torn.
         """
         if not self.aboard or len(self.bound) >= self.floor:
             return False
         first = min((p.bound_at for p in self.bound if p.bound_at), default=0.0)
-        return any(p.created <= first for p in self.ready)
+        return any(p.created <= first and p.valid_plan for p in self.ready)
 
     @cached_property
     def priority(self) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gangs.contract import GATE, SIZE_FROM_OWNER
 from gangs.muster import muster, natural
 from gangs.notes import Note
-from gangs.pods import Demand
+from gangs.pods import Demand, Plan
 from tests.builders import FOREIGN_GATE, KEY, make_gang, make_members, make_owner, make_pod
 
 
@@ -127,11 +127,17 @@ class TestTorn:
 
     def test_fewer_than_the_floor_are_bound_and_one_who_was_there_has_no_seat(self) -> None:
         bound = make_members(3, floor=4, node="a0", created=1, bound_at=5)
-        assert make_gang([*bound, make_pod("llm-3", floor=4, created=1)]).torn
+        plan = Plan("a3", ("a",), 480, "u-llm-3", "0")
+        assert make_gang([*bound, make_pod("llm-3", floor=4, created=1, plan=plan)]).torn
+
+    def test_surplus_that_never_had_a_plan_does_not_tear_a_gang_that_lost_a_member(self) -> None:
+        bound = make_members(3, floor=4, node="a0", created=1, bound_at=5)
+        assert not make_gang([*bound, make_pod("llm-5", floor=4, created=1)]).torn
 
     def test_a_younger_replacement_of_a_lost_member_does_not_tear_the_gang(self) -> None:
         bound = make_members(3, floor=4, node="a0", created=1, bound_at=5)
-        assert not make_gang([*bound, make_pod("llm-3", floor=4, created=60)]).torn
+        plan = Plan("a3", ("a",), 480, "u-llm-3", "0")
+        assert not make_gang([*bound, make_pod("llm-3", floor=4, created=60, plan=plan)]).torn
 
     def test_surplus_without_a_seat_does_not_tear_the_gang(self) -> None:
         bound = make_members(4, node="a0", created=1, bound_at=5)
