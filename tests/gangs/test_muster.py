@@ -1,7 +1,7 @@
 """Who is here, who is missing, and what the gang wants."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gangs.contract import GATE, SIZE_FROM_OWNER
@@ -103,6 +103,7 @@ def test_members_board_in_natural_order() -> None:
     assert [p.name for p in gang.ready] == [f"llm-{i}" for i in range(12)]
 
 
+@example("x²", "x2")
 @given(st.text(), st.text())
 def test_any_two_names_can_be_ordered(one: str, other: str) -> None:
     assert (
