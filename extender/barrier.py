@@ -17,7 +17,7 @@ from extender.api import ApiError, Json
 from extender.cluster import Pods
 from extender.registry import Registry
 from extender.store import PermitStore, owner_name
-from gangs.permits import Arrived, Withdrew
+from gangs.permits import Arrived, Unbound, Withdrew
 from gangs.pods import Pod
 from gangs.room import Room, Seat, fitting
 from gangs.sentences import REFUSED_PROMISED
@@ -25,6 +25,7 @@ from gangs.sentences import REFUSED_PROMISED
 # kube-scheduler gives a bind up after httpTimeout (9 min); ours must end before that.
 BIND_SECONDS: Final = 525.0
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+_HUNG_UP: Final = "kube-scheduler gave up waiting"
 _LAG_LOOKS: Final = 40
 _LAG_SECONDS: Final = 0.05
 
@@ -120,9 +121,12 @@ class Barrier:
                 self._store.apply(pod.key, Withdrew(pod.uid))
 
     async def _finish(self, pod: Pod, node: str) -> None:
+        """Bind a released member, and tell its permit and kube-scheduler how that went."""
         why = await self._create(pod, node)
-        if why:
-            self._store.lose(pod, why)
+        if why == _HUNG_UP:
+            self._store.apply(pod.key, Unbound(pod.uid))
+        elif why:
+            self._store.lose(pod, why, certain=True)
         self._answer(pod.uid, why)
 
     async def _bind_loose(self, pod: Pod, node: str) -> str:
@@ -142,17 +146,28 @@ class Barrier:
         return known is not None and fitting(pod.shape.requests, self._room.free(known)) > 0
 
     async def _create(self, pod: Pod, node: str) -> str:
-        """Create the Binding; tries again while the API server can't be reached. "" or why not."""
+        """Create the Binding: "" or why not. Ends only with a sure answer, as a lost one may have been yes.
+
+        Once kube-scheduler has hung up it may have undone what the Pod needs (claims, volumes), so from
+        then on we only look what became of the attempts made before.
+        """
         attempt = 0
         while True:
             try:
-                return await self._try(pod, node)
+                if self._asked(pod):
+                    return await self._try(pod, node)
+                if await self._sits_there(pod, node):
+                    return self._done(pod, node)
+                if not self._asked(pod):
+                    return _HUNG_UP
             except ApiError as error:
                 log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
                 await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                 attempt += 1
-                if not self._wanted(pod):
-                    return "kube-scheduler gave up waiting"
+
+    def _asked(self, pod: Pod) -> bool:
+        # Without a barrier, and for loose Pods, our work is cancelled as soon as kube-scheduler hangs up.
+        return pod.uid in self._waiting or not pod.gang or not self._closed
 
     async def _try(self, pod: Pod, node: str) -> str:
         """One attempt; raises ApiError where another may go better."""
@@ -163,16 +178,16 @@ class Barrier:
                 raise
             if error.status != 409 or not await self._sits_there(pod, node):
                 return f"binding to {node} was refused: {error.message}"
+        return self._done(pod, node)
+
+    def _done(self, pod: Pod, node: str) -> str:
         self._pods.bound(pod, node)
         return ""
 
     async def _sits_there(self, pod: Pod, node: str) -> bool:
-        """A refused binding may be one whose earlier answer was lost: then the Pod is where it should be."""
+        """Whether the Pod is where it should be: the answer to an earlier attempt may have been lost."""
         found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
         return bool(found and found["metadata"]["uid"] == pod.uid and found["spec"].get("nodeName") == node)
-
-    def _wanted(self, pod: Pod) -> bool:
-        return pod.uid in self._waiting or not pod.gang or not self._closed
 
     def _answer(self, uid: str, text: str) -> None:
         future = self._waiting.pop(uid, None)

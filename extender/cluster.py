@@ -60,7 +60,7 @@ class Pods:
         """A Pod is gone."""
         pod = self._registry.pods.get(uid)
         if pod:
-            self._store.lose(pod, "the Pod was deleted")
+            self._store.lose(pod, "the Pod was deleted", certain=True)
             self._registry.drop(uid)
         self._room.give(uid)
         self._changed()
@@ -77,7 +77,8 @@ class Pods:
         if seat is None:
             return
         if not pod.live:
-            self._store.lose(pod, "the Pod is finished" if pod.terminal else "the Pod is being deleted")
+            why = "the Pod is finished" if pod.terminal else "the Pod is being deleted"
+            self._store.lose(pod, why, certain=True)
         elif pod.node:
             self._seat(pod)
             self._store.apply(pod.key, Bound(pod.uid))

@@ -80,15 +80,17 @@ class PermitStore:
                     self._outlet.cancel(uids, why)
         self._changed()
 
-    def lose(self, pod: Pod, why: str) -> None:
-        """The Pod can't take its seat; the pair is avoided for a while."""
+    def lose(self, pod: Pod, why: str, *, certain: bool = False) -> None:
+        """The Pod can't take its seat; the pair is avoided for a while. certain: see gangs.permits.Lost."""
         node = self.seat(pod)
         if node is None:
             return
+        self.apply(pod.key, Lost(pod.uid, why, certain))
+        if self.seat(pod) == node:
+            return  # its Binding is under way and decides
         log.info("seat lost", pod=f"{pod.namespace}/{pod.name}", node=node, why=why)
         self._refusals.setdefault(pod.key, {})[pod.uid, node] = self._clock() + REFUSAL_SECONDS
         self.last_failure[pod.key] = f"{pod.name} on {node}: {why}"
-        self.apply(pod.key, Lost(pod.uid, why))
 
     def avoided(self, key: GangKey) -> frozenset[tuple[str, str]]:
         """(member, node) pairs that must not be planned now."""
@@ -103,9 +105,9 @@ class PermitStore:
     def tick(self) -> None:
         """Let the clocks of all boardings run."""
         for key in [k for k, p in self.permits.items() if p.boarding]:
-            before = self.permits[key]
+            failures = self.permits[key].failures
             self.apply(key, Tick())
-            if self.permits[key].failures > before.failures:
+            if self.permits[key].failures > failures:
                 self.last_failure[key] = "not every member reached the barrier in time"
 
     def forget(self, key: GangKey) -> None:

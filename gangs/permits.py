@@ -4,13 +4,15 @@
                     ▲           │          │
                     └─ cancelled (a member refused or gone, no news for a minute, too late)
 
+Once a member is released its Binding is being created, and nothing but the API server's answer decides:
+until then the seat is neither given up nor granted again, however late that answer is.
+
 State changes only through step(permit, event, now): a new permit and the effects that its owner has to
 carry out. A permit knows members by UID and nothing of Pods, planning or HTTP.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -24,16 +26,6 @@ _BACKOFF_SECONDS: Final = (0.5, 0.5, 0.5, 1.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 _NO_SEATS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Phase(StrEnum):
-    """Where a gang is on its road."""
-
-    GATHERING = "Gathering"
-    WAITING = "Waiting"
-    GRANTED = "Granted"
-    BOARDING = "Boarding"
-    ABOARD = "Aboard"
-
-
 @dataclass(frozen=True, slots=True)
 class Permit:
     """A gang's permit.
@@ -41,6 +33,7 @@ class Permit:
     seats: node by UID, of members that were granted one and are not bound yet.
     missing: how many must stand at the barrier before the first may be bound; 0: none.
     arrived: UIDs that wait at the barrier. released: the barrier has opened.
+    binding: UIDs that are released and whose Binding has no answer yet.
     deadline: when this boarding ends at the latest (epoch seconds, absolute: it survives restarts).
     failures, not_before: cancelled boardings in a row, and when the next may begin.
     """
@@ -49,6 +42,7 @@ class Permit:
     domain: Domain = ()
     missing: int = 0
     arrived: frozenset[str] = frozenset()
+    binding: frozenset[str] = frozenset()
     released: bool = False
     last_news: float = 0.0
     deadline: float = 0.0
@@ -86,11 +80,23 @@ class Withdrew:
 
 
 @dataclass(frozen=True, slots=True)
+class Unbound:
+    """The Binding of a released member was not made, and kube-scheduler no longer waits for it."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
-    """A member can't take its seat: refused by a check, deleted, or its node became unfit."""
+    """A member can't take its seat: refused by a check, deleted, or its node became unfit.
+
+    certain: its Binding was refused, or the Pod is no more. Anything less is ignored while the Binding is
+    being created.
+    """
 
     uid: str
     why: str
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class Tick:
     """Time has passed."""
 
 
-Event = Granted | Arrived | Withdrew | Lost | Bound | Tick
+Event = Granted | Arrived | Withdrew | Unbound | Lost | Bound | Tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +141,12 @@ def step(permit: Permit, event: Event, now: float, jitter: float = 0.0) -> tuple
             return _arrive(permit, uid, now)
         case Withdrew(uid):
             return replace(permit, arrived=permit.arrived - {uid}), ()
+        case Unbound(uid):
+            return replace(permit, binding=permit.binding - {uid}, last_news=now), ()
         case Bound(uid):
             return _settle(permit, uid)
-        case Lost(uid, why):
-            return _lose(permit, uid, why, now, jitter)
+        case Lost():
+            return _lose(permit, event, now, jitter)
         case Tick():
             return _expire(permit, now, jitter)
 
@@ -152,6 +160,7 @@ def _grant(permit: Permit, grant: Granted, now: float) -> Permit:
         domain=grant.domain,
         missing=grant.missing,
         arrived=frozenset(),
+        binding=permit.binding & kept.keys(),
         released=grant.missing == 0,
         last_news=now,
         deadline=now + BOARDING_SECONDS if grant.deadline is None else grant.deadline,
@@ -161,45 +170,54 @@ def _grant(permit: Permit, grant: Granted, now: float) -> Permit:
 def _arrive(permit: Permit, uid: str, now: float) -> tuple[Permit, tuple[Effect, ...]]:
     if uid not in permit.seats:
         return permit, (Cancel(frozenset({uid}), "this member has no seat any more"),)
-    if permit.released:
-        return permit, (Release(frozenset({uid})),)
+    if uid in permit.binding:
+        return permit, ()  # asked again; the Binding under way answers this call, too
     arrived = permit.arrived | {uid}
-    here = replace(permit, arrived=arrived, last_news=now)
-    if len(arrived) < permit.missing:
-        return here, ()
-    return replace(here, arrived=frozenset(), released=True), (Release(arrived),)
+    if not permit.released and len(arrived) < permit.missing:
+        return replace(permit, arrived=arrived, last_news=now), ()
+    gone = replace(
+        permit, arrived=frozenset(), binding=permit.binding | arrived, released=True, last_news=now
+    )
+    return gone, (Release(arrived),)
 
 
 def _settle(permit: Permit, uid: str) -> tuple[Permit, tuple[Effect, ...]]:
-    left = {u: n for u, n in permit.seats.items() if u != uid}
-    return replace(permit, seats=left, arrived=permit.arrived - {uid}, failures=0, not_before=0.0), ()
+    return replace(_without(permit, uid), failures=0, not_before=0.0), ()
 
 
-def _lose(permit: Permit, uid: str, why: str, now: float, jitter: float) -> tuple[Permit, tuple[Effect, ...]]:
-    if uid not in permit.seats:
+def _lose(permit: Permit, lost: Lost, now: float, jitter: float) -> tuple[Permit, tuple[Effect, ...]]:
+    if lost.uid not in permit.seats or (lost.uid in permit.binding and not lost.certain):
         return permit, ()
-    left = {u: n for u, n in permit.seats.items() if u != uid}
-    told: tuple[Effect, ...] = (Cancel(frozenset({uid}), why),) if uid in permit.arrived else ()
-    rest = replace(permit, seats=left, arrived=permit.arrived - {uid})
+    told: tuple[Effect, ...] = ()
+    if lost.uid in permit.arrived:
+        told = (Cancel(frozenset({lost.uid}), lost.why),)
+    rest = _without(permit, lost.uid)
     if permit.released:
-        return (rest if left else _backed_off(rest, now, jitter)), told
-    if len(left) >= permit.missing and left:
+        return (rest if rest.seats else _backed_off(rest, now, jitter)), told
+    if len(rest.seats) >= permit.missing and rest.seats:
         return rest, told
-    cancelled, effects = _cancel(rest, why, now, jitter)
+    cancelled, effects = _cancel(rest, lost.why, now, jitter)
     return cancelled, told + effects
 
 
+def _without(permit: Permit, uid: str) -> Permit:
+    seats = {u: n for u, n in permit.seats.items() if u != uid}
+    return replace(permit, seats=seats, arrived=permit.arrived - {uid}, binding=permit.binding - {uid})
+
+
 def _expire(permit: Permit, now: float, jitter: float) -> tuple[Permit, tuple[Effect, ...]]:
-    if not permit.seats or now < min(permit.last_news + QUIET_SECONDS, permit.deadline):
+    late = permit.seats.keys() - permit.binding
+    if not late or now < min(permit.last_news + QUIET_SECONDS, permit.deadline):
         return permit, ()
-    absent = len(permit.seats) - len(permit.arrived)
-    why = f"{absent} of {len(permit.seats)} members did not reach the barrier in time"
+    absent = len(late) - len(permit.arrived)
+    why = f"{absent} of {len(late)} members did not reach the barrier in time"
     return _cancel(permit, why, now, jitter)
 
 
 def _cancel(permit: Permit, why: str, now: float, jitter: float) -> tuple[Permit, tuple[Effect, ...]]:
     told: tuple[Effect, ...] = (Cancel(permit.arrived, why),) if permit.arrived else ()
-    return _backed_off(replace(permit, seats=_NO_SEATS, arrived=frozenset()), now, jitter), told
+    kept = {u: n for u, n in permit.seats.items() if u in permit.binding}
+    return _backed_off(replace(permit, seats=kept, arrived=frozenset()), now, jitter), told
 
 
 def _backed_off(permit: Permit, now: float, jitter: float) -> Permit:

@@ -8,7 +8,7 @@ import pytest
 
 from extender.barrier import BIND_SECONDS
 from gangs.contract import GPU
-from gangs.permits import QUIET_SECONDS
+from gangs.permits import BOARDING_SECONDS, QUIET_SECONDS
 from gangs.pods import Pod
 from gangs.sentences import REFUSED_PROMISED
 from tests.builders import KEY, LEVEL, Json, make_loose, make_members, make_node, pod_object
@@ -34,6 +34,14 @@ def call(world: World, pod: Pod, node: str = "") -> Answer:
     """kube-scheduler's bind call for the Pod, on its seat unless told otherwise."""
     on = node or world.seat(pod)
     return asyncio.create_task(world.barrier.bind(pod.uid, pod.namespace, pod.name, on))
+
+
+async def hang_up(task: Answer) -> None:
+    """kube-scheduler gives this call up."""
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 def binding_path(pod: Pod) -> str:
@@ -193,17 +201,48 @@ class TestTrouble:
         world.api.objects["/api/v1/namespaces/default/pods/llm-0"] = on_node(pod, "a0")
         assert await asyncio.wait_for(call(world, pod), 60) == ""
 
-    async def test_once_kube_scheduler_has_hung_up_no_late_binding_is_tried(self) -> None:
+    async def test_once_kube_scheduler_has_hung_up_no_late_binding_is_tried_and_the_seat_stays(self) -> None:
         world, (pod,) = boarding(1)
         world.api.fail("/binding", *[0] * 100)
-        task = call(world, pod)
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await hang_up(call(world, pod))
         await asyncio.sleep(10)
-        assert len(world.api.calls) == 1
-        assert "kube-scheduler gave up waiting" in world.store.last_failure[KEY]
+        assert len(world.api.paths()) == 1
+        assert world.seat(pod) == "a0"
+        assert world.store.permit(KEY).binding == frozenset()
+        world.api.errors.clear()
+        assert await call(world, pod) == ""
+
+    async def test_a_binding_whose_answer_was_lost_is_found_after_kube_scheduler_has_hung_up(self) -> None:
+        world, (pod,) = boarding(1)
+        world.api.fail("/binding", 0)
+        world.api.objects["/api/v1/namespaces/default/pods/llm-0"] = on_node(pod, "a0")
+        await hang_up(call(world, pod))
+        await asyncio.sleep(10)
+        assert world.registry.pods[pod.uid].node == "a0"
+
+    async def test_while_the_api_server_is_away_a_released_seat_is_promised_to_nobody_else(self) -> None:
+        world, members = boarding(2)
+        world.api.fail("/binding", *[0] * 1000)
+        world.api.fail("/pods/llm", *[0] * 1000)
+        calls = [call(world, pod) for pod in members]
+        await settle()
+        for task in calls:
+            await hang_up(task)
+        await asyncio.sleep(QUIET_SECONDS + BOARDING_SECONDS)
+        world.nodes.update(make_node("a0", "a", cordoned=True))
+        world.round()
+        assert world.seats(*members) == ["a0", "a1"]
+        assert {"a0", "a1"} <= {seat.node for seat in world.room.seats.values()}
+
+    async def test_a_second_call_while_the_first_ones_binding_is_under_way_gets_its_answer(self) -> None:
+        world, (pod,) = boarding(1)
+        world.api.delay = 1
+        first = call(world, pod)
+        await asyncio.sleep(0.5)
+        second = call(world, pod)
+        assert await first == "kube-scheduler has asked again"
+        assert await second == ""
+        assert len(world.api.paths()) == 1
 
     async def test_an_answer_that_comes_after_the_pod_is_gone_revives_nobody(self) -> None:
         world, (pod,) = boarding(1)

@@ -16,6 +16,7 @@ from gangs.permits import (
     Permit,
     Release,
     Tick,
+    Unbound,
     Withdrew,
     step,
 )
@@ -47,7 +48,11 @@ class PermitMachine(RuleBasedStateMachine):
             self.at_barrier -= effect.uids
         if self.permit.failures > before.failures:
             assert self.permit.not_before > self.now
-            assert not self.permit.boarding
+            assert self.permit.seats.keys() == self.permit.binding
+        if not isinstance(event, Bound | Lost):
+            assert before.binding - {getattr(event, "uid", "")} <= self.permit.binding, (
+                "a Binding was forgotten"
+            )
 
     def _check_release(self, before: Permit, event: Event, uids: frozenset[str]) -> None:
         assert isinstance(event, Arrived), "only an arrival opens the barrier"
@@ -83,9 +88,17 @@ class PermitMachine(RuleBasedStateMachine):
         self.send(Withdrew(uid))
 
     @rule(uid=UIDS)
-    def lose(self, uid: str) -> None:
-        self.send(Lost(uid, "why"))
-        assert uid not in self.permit.seats
+    def fail_to_bind(self, uid: str) -> None:
+        seats = self.permit.seats
+        self.at_barrier -= {uid}
+        self.send(Unbound(uid))
+        assert self.permit.seats == seats
+
+    @rule(uid=UIDS, certain=st.booleans())
+    def lose(self, uid: str, certain: bool) -> None:
+        sure = certain or uid not in self.permit.binding
+        self.send(Lost(uid, "why", certain))
+        assert sure is (uid not in self.permit.seats)
 
     @rule(uid=UIDS)
     def bind(self, uid: str) -> None:
@@ -98,11 +111,11 @@ class PermitMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
         self.send(Tick())
-        assert not self.permit.boarding or self.now < self.deadline
+        assert self.permit.seats.keys() == self.permit.binding or self.now < self.deadline
 
     @invariant()
     def who_waits_is_who_has_arrived_and_has_a_seat(self) -> None:
-        assert self.permit.arrived == self.at_barrier
+        assert self.permit.arrived == self.at_barrier - self.permit.binding
         assert self.permit.arrived <= self.permit.seats.keys()
 
     @invariant()
@@ -111,7 +124,8 @@ class PermitMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_boarding_is_never_quiet_for_long(self) -> None:
-        assert not self.permit.boarding or self.permit.last_news + QUIET_SECONDS >= self.now - 700
+        waiting = self.permit.seats.keys() - self.permit.binding
+        assert not waiting or self.permit.last_news + QUIET_SECONDS >= self.now - 700
 
 
 PermitMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

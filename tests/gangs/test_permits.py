@@ -13,6 +13,7 @@ from gangs.permits import (
     Permit,
     Release,
     Tick,
+    Unbound,
     Withdrew,
     step,
 )
@@ -104,6 +105,21 @@ class TestWithdrew:
         assert run(permit, Arrived("m0"))[1] == [Release(frozenset({"m0", "m1"}))]
 
 
+class TestUnbound:
+    """A released member's Binding was not made, and nobody asks for it."""
+
+    def test_it_keeps_its_seat_and_is_released_at_once_when_it_comes_again(self) -> None:
+        permit, _ = run(granted(2), Arrived("m0"), Arrived("m1"), Bound("m0"), Unbound("m1"))
+        assert set(permit.seats) == {"m1"}
+        assert run(permit, Arrived("m1"))[1] == [Release(frozenset({"m1"}))]
+
+    def test_it_has_a_minute_to_come_again(self) -> None:
+        permit, _ = run(granted(1), Arrived("m0"))
+        permit, _ = step(permit, Unbound("m0"), START + 100)
+        assert step(permit, Tick(), START + 159)[0].seats
+        assert not step(permit, Tick(), START + 160)[0].seats
+
+
 class TestLost:
     """A member can't take its seat."""
 
@@ -128,12 +144,17 @@ class TestLost:
 
     def test_after_the_release_the_others_go_on(self) -> None:
         permit, _ = run(granted(2), Arrived("m0"), Arrived("m1"))
-        permit, told = run(permit, Lost("m0", "gone"))
+        permit, told = run(permit, Lost("m0", "gone", certain=True))
         assert told == []
         assert set(permit.seats) == {"m1"}
 
+    def test_while_its_binding_is_under_way_only_a_sure_loss_counts(self) -> None:
+        permit, _ = run(granted(1), Arrived("m0"))
+        assert run(permit, Lost("m0", "the node was cordoned")) == (permit, [])
+        assert not run(permit, Lost("m0", "refused", certain=True))[0].seats
+
     def test_the_last_seat_lost_after_the_release_backs_off(self) -> None:
-        permit, _ = run(granted(1), Arrived("m0"), Lost("m0", "gone"))
+        permit, _ = run(granted(1), Arrived("m0"), Lost("m0", "gone", certain=True))
         assert permit.failures == 1
 
     def test_a_stranger_changes_nothing(self) -> None:
@@ -193,6 +214,13 @@ class TestTick:
     def test_a_member_that_never_comes_loses_its_seat_in_a_gang_that_is_aboard_too(self) -> None:
         permit, _ = step(Permit(), Granted(seats(1), ("a",), 0), START)
         assert not step(permit, Tick(), START + QUIET_SECONDS)[0].boarding
+
+    def test_a_released_member_never_loses_its_seat_to_the_clock(self) -> None:
+        permit, _ = run(granted(3, missing=2), Arrived("m0"), Arrived("m1"))
+        after, told = step(permit, Tick(), START + BOARDING_SECONDS)
+        assert told == ()
+        assert set(after.seats) == {"m0", "m1"}
+        assert step(after, Tick(), START + 10 * BOARDING_SECONDS) == (after, ())
 
 
 class TestBackOff:
