@@ -141,8 +141,10 @@ def step(permit: Permit, event: Event, now: float, jitter: float = 0.0) -> tuple
             return _arrive(permit, uid, now)
         case Withdrew(uid):
             return replace(permit, arrived=permit.arrived - {uid}), ()
-        case Unbound(uid):
+        case Unbound(uid) if uid in permit.binding:
             return replace(permit, binding=permit.binding - {uid}, last_news=now), ()
+        case Unbound():
+            return permit, ()
         case Bound(uid):
             return _settle(permit, uid)
         case Lost():

@@ -90,7 +90,8 @@ class PermitMachine(RuleBasedStateMachine):
     @rule(uid=UIDS)
     def fail_to_bind(self, uid: str) -> None:
         seats = self.permit.seats
-        self.at_barrier -= {uid}
+        if uid in self.permit.binding:
+            self.at_barrier -= {uid}
         self.send(Unbound(uid))
         assert self.permit.seats == seats
 
