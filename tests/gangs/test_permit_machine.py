@@ -98,6 +98,8 @@ class PermitMachine(RuleBasedStateMachine):
     @rule(uid=UIDS, certain=st.booleans())
     def lose(self, uid: str, certain: bool) -> None:
         sure = certain or uid not in self.permit.binding
+        if certain and uid in self.permit.binding:
+            self.at_barrier -= {uid}  # the barrier itself answers whom it was binding
         self.send(Lost(uid, "why", certain))
         assert sure is (uid not in self.permit.seats)
 
