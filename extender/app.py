@@ -139,6 +139,7 @@ class Extender:
                 tasks.create_task(informer.run())
             for informer in informers:
                 await informer.synced.wait()
+            await self.topologies.refresh()
             self.synced = True
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
             for work in (self.plan, self.announce, self.events.run):

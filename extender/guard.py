@@ -85,7 +85,7 @@ class Guard:
         return Verdict(passed, refused)
 
     def _is_open(self, pod: Pod, node: Node) -> bool:
-        kept = self._rounds.kept
+        kept = self._rounds.keeper.kept
         if kept and GPU in pod.shape.requests and kept.holds(node):
             return False
         return fitting(pod.shape.requests, self._room.free(node)) > 0

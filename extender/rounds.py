@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
+from extender.keeper import Keeper
 from extender.registry import Registry
 from extender.store import PermitStore
 from gangs import contract
@@ -21,7 +22,7 @@ from gangs.notes import Note
 from gangs.order import in_order
 from gangs.packing import Candidate
 from gangs.permits import Granted
-from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, holds_when_empty, place
+from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
 from gangs.room import Domain, Room, domain_of
 
@@ -72,9 +73,7 @@ class Rounds:
         planner: Planner = place,
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
-        self.kept: Kept | None = None
-        self._keeper: GangKey | None = None
-        self._kept_at = (-1, -1)
+        self.keeper = Keeper(room)
         self._registry = registry
         self._room = room
         self._store = store
@@ -88,23 +87,24 @@ class Rounds:
     def run(self) -> None:
         """One round."""
         self._collect()
-        keeper: GangKey | None = None
+        if self.keeper.head not in self.pending:
+            self.keeper.release()
+        head: GangKey | None = None
         for gang in in_order(p.gang for p in self.pending.values()):
             standing = self._consider(gang)
-            if standing is None:
-                del self.pending[gang.key]
-                continue
-            self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
-            if standing is Standing.WAITING and keeper is None and self._lacks_floor(gang):
-                keeper = gang.key
-                self._keep_domain(gang)
-        if keeper is None:
-            self.kept, self._keeper = None, None
+            if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
+                head = gang.key
+                self.keeper.keep_for(gang, self.boarding(gang))
+            elif self.keeper.head == gang.key:
+                self.keeper.release()
+            self._stand(gang, standing)
         self._restarted = False
 
-    def kept_from(self, gang: Muster) -> Kept | None:
-        """What this gang may not use, because it is kept for one that is ahead."""
-        return None if self._keeper == gang.key else self.kept
+    def _stand(self, gang: Muster, standing: Standing | None) -> None:
+        if standing is None:
+            del self.pending[gang.key]
+        else:
+            self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
 
     def boarding(self, gang: Muster) -> Boarding:
         """What the planner is asked for the gang's unseated members."""
@@ -157,7 +157,7 @@ class Rounds:
         return self._board(gang)
 
     def _board(self, gang: Muster) -> Standing | None:
-        kept = self.kept_from(gang)
+        kept = self.keeper.kept_from(gang)
         if self._rejected.get(gang.key) == (self._room.growth, kept):
             return Standing.WAITING
         boarding = self.boarding(gang)
@@ -182,7 +182,7 @@ class Rounds:
         return self._planner(boarding, self._room, kept)
 
     def _grant(self, gang: Muster, placement: Placement) -> None:
-        deadline = self._earlier_deadline(gang)
+        deadline = self._earlier_deadline(gang, placement)
         self._store.apply(gang.key, Granted(placement.nodes, placement.domain, gang.missing, deadline))
         seats = [(p, placement.nodes[p.uid]) for p in gang.ready if p.uid in placement.nodes]
         self._writer.grant(gang, seats, placement.domain, self._store.permit(gang.key).deadline)
@@ -199,27 +199,18 @@ class Rounds:
         seated = len(gang.bound) + len(self._store.permit(gang.key).seats)
         return bool(gang.required) and seated < gang.floor
 
-    def _keep_domain(self, gang: Muster) -> None:
-        """Keep one domain for the head, the same until its nodes can't hold the gang any more."""
-        looked = self._room.changes, gang.floor
-        if self._keeper == gang.key and self._kept_at == looked:
-            return
-        same = self._keeper == gang.key and self.kept is not None and self.kept.level == gang.required
-        self._keeper, self._kept_at = gang.key, looked
-        boarding = replace(self.boarding(gang), avoid=frozenset())
-        if same and self.kept and holds_when_empty(boarding, self._room, self.kept.domain):
-            return
-        domain = domain_to_keep(boarding, self._room)
-        self.kept = Kept(gang.required, domain, gang.name) if domain else None
-
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
         """After a restart: where an earlier plan, still in force, had put these members."""
         now = self._clock()
         plans = ((p.uid, p.valid_plan) for p in pods) if self._restarted else ()
         return {uid: plan.node for uid, plan in plans if plan and plan.deadline > now}
 
-    def _earlier_deadline(self, gang: Muster) -> float | None:
+    def _earlier_deadline(self, gang: Muster, placement: Placement) -> float | None:
+        """The deadline of the same plan made before a restart; another plan begins afresh."""
         if not self._restarted:
             return None
-        plans = (p.valid_plan for p in gang.ready)
-        return min((p.deadline for p in plans if p and p.deadline > self._clock()), default=None)
+        plans = [(p.valid_plan, placement.nodes.get(p.uid)) for p in gang.ready]
+        same = [plan for plan, node in plans if plan and plan.node == node and plan.deadline > self._clock()]
+        return (
+            min((plan.deadline for plan in same), default=None) if len(same) == len(placement.nodes) else None
+        )

@@ -83,7 +83,7 @@ class TestLoosePods:
         world = World({"a": 4, "b": 1})
         world.update(make_loose("squatter", node="a0"))
         world.board(*make_members(4, required=LEVEL))
-        assert world.rounds.kept is not None
+        assert world.rounds.keeper.kept is not None
         nodes = ["a1", "b0"]
         assert world.guard.filter(make_loose("x", 1), nodes).passed == ["b0"]
         assert world.guard.filter(make_loose("web", 0), nodes).passed == nodes

@@ -137,7 +137,7 @@ class TestHead:
 
     def test_it_keeps_the_roomiest_clique_and_others_are_served_around_it(self) -> None:
         world = self.world()
-        assert world.rounds.kept == Kept(LEVEL, ("a",), "default/big")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("a",), "default/big")
         world.board(*gang(2, "small", created=1))
         assert world.written.grants[0].domain == ("b",)
 
@@ -148,21 +148,25 @@ class TestHead:
         world.pods.drop("u-x")
         world.round()
         assert [g.gang for g in world.written.grants] == [("default", "big")]
-        assert world.rounds.kept == Kept(LEVEL, ("b",), "default/small")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/small")
 
-    def test_others_get_what_was_kept_once_the_head_is_gone(self) -> None:
+    def test_a_more_urgent_gang_becomes_the_head(self) -> None:
+        world = self.world()
+        world.board(*gang(4, "urgent", created=9, priority=5))
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("a",), "default/urgent")
+
+    def test_a_more_urgent_gang_may_have_what_is_kept_for_one_behind_it_in_the_same_round(self) -> None:
+        world = self.world()
+        world.board(*gang(3, "urgent", created=9, priority=5))
+        assert [(g.gang, g.domain) for g in world.written.grants] == [(("default", "urgent"), ("a",))]
+
+    def test_the_next_behind_the_head_boards_in_the_round_in_which_the_head_vanishes(self) -> None:
         world = self.world()
         world.board(*gang(3, "small", created=1))
         for member in gang(4, "big"):
             world.pods.drop(member.uid)
         world.round()
-        world.round()
         assert [g.gang for g in world.written.grants] == [("default", "small")]
-
-    def test_a_more_urgent_gang_becomes_the_head(self) -> None:
-        world = self.world()
-        world.board(*gang(4, "urgent", created=9, priority=5))
-        assert world.rounds.kept == Kept(LEVEL, ("a",), "default/urgent")
 
     def test_a_namesake_of_another_kind_does_not_get_what_is_kept(self) -> None:
         world = World({"a": 4})
@@ -176,20 +180,20 @@ class TestHead:
         world = self.world()
         world.nodes.update(make_node("a1", "a", cordoned=True))
         world.round()
-        assert world.rounds.kept == Kept(LEVEL, ("b",), "default/big")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
     def test_a_kept_clique_that_lost_a_node_is_exchanged(self) -> None:
         world = self.world()
         world.room.drop_node("a1")
         world.round()
-        assert world.rounds.kept == Kept(LEVEL, ("b",), "default/big")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
     def test_the_kept_clique_stays_the_same_while_room_comes_and_goes_elsewhere(self) -> None:
         world = self.world()
         world.pods.drop("u-y")
         world.update(make_loose("x2", node="a1"))
         world.round()
-        assert world.rounds.kept == Kept(LEVEL, ("a",), "default/big")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("a",), "default/big")
 
     def test_surplus_that_finds_no_room_keeps_nothing(self) -> None:
         world = World({"a": 3, "b": 4})
@@ -199,12 +203,12 @@ class TestHead:
         world.bind(*members[:3])
         world.board(*gang(4, "big", created=1))
         assert world.standing(("default", "elastic")) is Standing.WAITING
-        assert world.rounds.kept == Kept(LEVEL, ("b",), "default/big")
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
     def test_a_gang_that_fits_nowhere_even_when_empty_keeps_nothing(self) -> None:
         world = World({"a": 4})
         world.board(*gang(5, "big"), *gang(4, "small", created=1))
-        assert world.rounds.kept is None
+        assert world.rounds.keeper.kept is None
         assert [g.gang for g in world.written.grants] == [("default", "small")]
 
 
@@ -224,6 +228,13 @@ class TestRestart:
         world.board(*members)
         assert world.seats(*members) == ["b0", "b1", "b2", "b3"]
         assert world.written.grants[0].deadline == START + 77
+
+    def test_another_plan_in_their_place_gets_a_deadline_of_its_own(self) -> None:
+        world = World({"a": 4, "b": 4})
+        world.nodes.update(make_node("b0", "b", cordoned=True))
+        world.board(*self.planned(4, START + 5))
+        assert world.written.grants[0].domain == ("a",)
+        assert world.written.grants[0].deadline == START + BOARDING_SECONDS
 
     def test_plans_past_their_deadline_are_made_anew(self) -> None:
         world = World({"a": 4, "b": 6})
@@ -308,7 +319,7 @@ class TestSurplus:
         world.bind(members[0])
         world.round()
         assert world.standing() is Standing.GATHERING
-        assert world.rounds.kept is None
+        assert world.rounds.keeper.kept is None
 
 
 class TestBackOff:

@@ -1,0 +1,50 @@
+"""The domain that is kept free for the gang at the head of the queue (rule 14 of the design).
+
+A gang that needs a whole clique would never board under a steady stream of small ones: they would take
+each node that comes free. So the first gang that is whole and finds no room has one domain kept for it,
+the same until its nodes can't hold the gang any more; whoever is behind it is served around that domain.
+"""
+
+from dataclasses import replace
+
+from gangs.muster import Muster
+from gangs.order import rank
+from gangs.planner import Boarding, Kept, domain_to_keep, holds_when_empty
+from gangs.pods import GangKey
+from gangs.room import Room
+
+
+class Keeper:
+    """What is kept, and for whom. Changed by the planning round alone."""
+
+    def __init__(self, room: Room) -> None:
+        self.kept: Kept | None = None
+        self._room = room
+        self._head: Muster | None = None
+        self._looked = (-1, -1)
+
+    @property
+    def head(self) -> GangKey | None:
+        """The gang for which a domain is kept, or would be if one could hold it."""
+        return self._head.key if self._head else None
+
+    def kept_from(self, gang: Muster) -> Kept | None:
+        """What this gang may not use; nothing is kept from the head and from those ahead of it."""
+        return self.kept if self._head and rank(gang) > rank(self._head) else None
+
+    def keep_for(self, gang: Muster, boarding: Boarding) -> None:
+        """This gang is the head now; looks for its domain anew only where something has changed."""
+        looked = self._room.changes, gang.floor
+        if self.head == gang.key and self._looked == looked:
+            return
+        same = self.kept if self.head == gang.key else None
+        self._head, self._looked = gang, looked
+        wanted = replace(boarding, avoid=frozenset())
+        if same and same.level == gang.required and holds_when_empty(wanted, self._room, same.domain):
+            return
+        domain = domain_to_keep(wanted, self._room)
+        self.kept = Kept(gang.required, domain, gang.name) if domain else None
+
+    def release(self) -> None:
+        """Nobody is the head."""
+        self.kept = self._head = None
