@@ -14,13 +14,13 @@ import structlog
 
 from extender.api import ApiError, Json
 from extender.news import Announcement
+from gangs.pods import Owner
 
 PER_SECOND: Final = 25.0
 _MAX_QUEUE: Final = 20_000
 _MAX_MESSAGE: Final = 1024  # characters, the API server's limit for an event's note
 _MAX_STEM: Final = 236  # of 253 characters that a name may have
 _COMPONENT: Final = "allaboard"
-_API_VERSIONS: Final = {"Job": "batch/v1", "Pod": "v1"}
 
 log = structlog.get_logger(__name__)
 
@@ -65,19 +65,19 @@ class EventWriter:
 def event(announcement: Announcement, now: float) -> Json:
     """A core/v1 Event on the Pod or its controller."""
     pod, owner = announcement.pod, announcement.owner
-    kind, name, uid = (owner.kind, owner.name, owner.uid) if owner else ("Pod", pod.name, pod.uid)
-    stem = name[:_MAX_STEM].rstrip("-.")
+    about = owner or Owner("v1", "Pod", pod.name, pod.uid)
+    stem = about.name[:_MAX_STEM].rstrip("-.")
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"{stem}.{uuid4().hex[:16]}", "namespace": pod.namespace},
         "involvedObject": {
-            "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
-            "kind": kind,
+            "apiVersion": about.api_version,
+            "kind": about.kind,
             "namespace": pod.namespace,
-            "name": name,
-            "uid": uid,
+            "name": about.name,
+            "uid": about.uid,
         },
         "reason": announcement.reason,
         "message": announcement.message[:_MAX_MESSAGE],

@@ -42,25 +42,31 @@ class Informer:
         self._handler = handler
         self._pause = pause
         self._uids: set[str] = set()
+        self._version = ""
+        self._heard = 0  # watch events so far
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
-        version, failures = "", 0
+        """List and watch until cancelled; pauses after a failure, and longer while nothing comes at all."""
+        vain = 0
         while True:
-            try:
-                if not version:
-                    version = await self._list()
-                    self.synced.set()
-                async for kind, obj in self._api.watch(self._path, version):
-                    version = self._apply(kind, obj)
-                    failures = 0
-            except ApiError as error:
-                if error.status == _GONE:
-                    version = ""
-                    continue
-                log.warning("watch interrupted", path=self._path, error=str(error))
-                await self._pause(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)])
-                failures += 1
+            heard = self._heard
+            failed = not await self._follow()
+            vain = 0 if self._heard > heard else vain + 1
+            if failed or vain:
+                await self._pause(_RETRY_SECONDS[min(max(vain - 1, 0), len(_RETRY_SECONDS) - 1)])
+
+    async def _follow(self) -> bool:
+        """List if need be, then watch until the API server ends that; False where it failed."""
+        try:
+            self._version = self._version or await self._list()
+            async for kind, obj in self._api.watch(self._path, self._version):
+                self._version = self._apply(kind, obj)
+        except ApiError as error:
+            log.warning("watch interrupted", path=self._path, error=str(error))
+            if error.status == _GONE:
+                self._version = ""
+            return False
+        return True
 
     async def _list(self) -> str:
         seen: set[str] = set()
@@ -79,10 +85,12 @@ class Informer:
         for uid in self._uids - seen:
             self._handler.drop(uid)
         self._uids = seen
+        self.synced.set()
         return str(meta.get("resourceVersion", ""))
 
     def _apply(self, kind: str, obj: Json) -> str:
         meta = obj["metadata"]
+        self._heard += 1
         if kind == "DELETED":
             self._uids.discard(meta["uid"])
             self._handler.drop(meta["uid"])

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from extender import wire
 from extender.barrier import Barrier
 from extender.guard import Guard
+from gangs.pods import Pod
 
 _MAX_BODY: Final = 64 * 2**20  # ExtenderArgs of the largest Pod and 15,000 node names is under 2 MiB
 _NOT_SYNCED: Final = "caches are not synced yet"
@@ -26,6 +27,23 @@ SYNCED: Final[web.AppKey[Callable[[], bool]]] = web.AppKey("synced")
 
 class _Wire(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class MalformedPodError(ValueError):
+    """The Pod in a call is none that an API server would give out."""
+
+
+class MetaPod(_Wire):
+    """MetaPod: a victim."""
+
+    uid: str = Field(alias="UID")
+
+
+class MetaVictims(_Wire):
+    """MetaVictims: whom kube-scheduler would evict on one node; given back as it came."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    pods: list[MetaPod] | None = Field(None, alias="Pods")
 
 
 class FilterArgs(_Wire):
@@ -48,13 +66,13 @@ class PreemptArgs(_Wire):
     """ExtenderPreemptionArgs."""
 
     pod: dict[str, Any] = Field(alias="Pod")
-    victims: dict[str, dict[str, Any]] | None = Field(alias="NodeNameToMetaVictims")
+    victims: dict[str, MetaVictims] | None = Field(alias="NodeNameToMetaVictims")
 
 
 async def filter_nodes(request: web.Request) -> web.Response:
     """filter: ExtenderArgs → ExtenderFilterResult."""
     args = FilterArgs.model_validate_json(await request.read())
-    verdict = request.app[GUARD].filter(wire.pod(args.pod), args.node_names)
+    verdict = request.app[GUARD].filter(_pod(args.pod), args.node_names)
     return _json(
         {"NodeNames": list(verdict.passed), "FailedAndUnresolvableNodes": dict(verdict.refused), "Error": ""}
     )
@@ -63,7 +81,7 @@ async def filter_nodes(request: web.Request) -> web.Response:
 async def prioritize_nodes(request: web.Request) -> web.Response:
     """prioritize: ExtenderArgs → HostPriorityList."""
     args = FilterArgs.model_validate_json(await request.read())
-    scores = request.app[GUARD].prioritize(wire.pod(args.pod), args.node_names)
+    scores = request.app[GUARD].prioritize(_pod(args.pod), args.node_names)
     return _json([{"Host": name, "Score": score} for name, score in scores.items()])
 
 
@@ -71,9 +89,9 @@ async def preempt(request: web.Request) -> web.Response:
     """preempt: ExtenderPreemptionArgs → ExtenderPreemptionResult; leaving a node out vetoes it."""
     args = PreemptArgs.model_validate_json(await request.read())
     offered = args.victims or {}
-    uids = {node: [p["UID"] for p in row.get("Pods") or ()] for node, row in offered.items()}
-    allowed = request.app[GUARD].preempt(wire.pod(args.pod), uids)
-    return _json({"NodeNameToMetaVictims": {node: offered[node] for node in allowed}})
+    uids = {node: [p.uid for p in row.pods or ()] for node, row in offered.items()}
+    allowed = request.app[GUARD].preempt(_pod(args.pod), uids)
+    return _json({"NodeNameToMetaVictims": {n: offered[n].model_dump(by_alias=True) for n in allowed}})
 
 
 async def bind(request: web.Request) -> web.Response:
@@ -92,7 +110,7 @@ async def readable_errors(request: web.Request, handler: Any) -> web.StreamRespo
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
         return _json({"Error": f"{request.path}: {where}: {first['msg']}"}, status=400)
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except MalformedPodError as error:
         return _json({"Error": f"{request.path}: the Pod in the call is malformed: {error}"}, status=400)
     return answer
 
@@ -137,6 +155,14 @@ def runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(
         app, access_log=None, keepalive_timeout=_KEEPALIVE_SECONDS, handler_cancellation=True
     )
+
+
+def _pod(obj: dict[str, Any]) -> Pod:
+    """Read the Pod; raises MalformedPodError. What goes wrong later is our own fault and is not caught."""
+    try:
+        return wire.pod(obj)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise MalformedPodError(str(error)) from error
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

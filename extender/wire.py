@@ -135,7 +135,7 @@ def _scheduled_at(status: Json) -> float:
 def _controller(meta: Json) -> Owner | None:
     for owner in meta.get("ownerReferences") or ():
         if owner.get("controller"):
-            return Owner(owner["kind"], owner["name"], owner["uid"])
+            return Owner(owner["apiVersion"], owner["kind"], owner["name"], owner["uid"])
     return None
 
 

@@ -15,6 +15,7 @@ GangKey = tuple[str, str]
 class Owner:
     """The controller of a Pod."""
 
+    api_version: str
     kind: str
     name: str
     uid: str

@@ -116,7 +116,7 @@ def make_gang(pods: Iterable[Pod], live_size: int | None = None) -> Muster:
 
 def make_owner(name: str = "llm", kind: str = "StatefulSet") -> Owner:
     """A controller; its UID is `u-KIND-NAME`."""
-    return Owner(kind, name, f"u-{kind}-{name}")
+    return Owner("batch/v1" if kind == "Job" else "apps/v1", kind, name, f"u-{kind}-{name}")
 
 
 def pod_object(

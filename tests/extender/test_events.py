@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from extender import events
 from extender.events import EventWriter, event
 from extender.news import Announcement
-from tests.builders import make_owner, make_pod
+from gangs.pods import Owner
+from tests.builders import make_pod
 from tests.extender.world import FakeApi
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z
@@ -43,13 +44,15 @@ def test_an_event_on_a_pod_has_what_describe_looks_for() -> None:
     assert body["count"] == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "version"), [("StatefulSet", "apps/v1"), ("ReplicaSet", "apps/v1"), ("Job", "batch/v1")]
-)
-def test_an_event_on_an_owner_names_the_owner(kind: str, version: str) -> None:
-    about = event(an(owner=make_owner("llm", kind)), NOW)["involvedObject"]
-    assert (about["apiVersion"], about["kind"], about["name"]) == (version, kind, "llm")
-    assert about["uid"] == f"u-{kind}-llm"
+def test_an_event_on_an_owner_names_the_owner_of_whatever_kind() -> None:
+    owner = Owner("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm", "u-1")
+    assert event(an(owner=owner), NOW)["involvedObject"] == {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "namespace": "default",
+        "name": "llm",
+        "uid": "u-1",
+    }
 
 
 def test_two_events_never_have_the_same_name() -> None:

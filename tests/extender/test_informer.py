@@ -107,9 +107,21 @@ async def test_a_bookmark_moves_the_version_and_tells_nobody() -> None:
 
 
 async def test_a_watch_that_ends_is_taken_up_where_it_ended_without_a_pause() -> None:
-    script, _, pauses, _ = await follow([page("a")], [("ADDED", thing("b", 4))], [])
-    assert script.asked[1:] == [("watch", "1"), ("watch", "4"), ("watch", "4")]
+    script, _, pauses, _ = await follow([page("a")], [("ADDED", thing("b", 4))])
+    assert script.asked[1:] == [("watch", "1"), ("watch", "4")]
     assert pauses == []
+
+
+async def test_an_api_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause() -> None:
+    _, _, pauses, _ = await follow([page("a")], *[list[Event]() for _ in range(7)])
+    assert pauses == sorted(pauses)
+    assert 0 < pauses[0] < pauses[6] <= 5
+
+
+async def test_an_api_server_that_finds_every_version_too_old_is_not_asked_without_a_pause() -> None:
+    _, _, pauses, _ = await follow([page("a")] * 8, *[list[Event]([error(410)]) for _ in range(7)])
+    assert pauses == sorted(pauses)
+    assert 0 < pauses[0] < pauses[6] <= 5
 
 
 async def test_a_version_that_is_too_old_means_a_new_list_which_tells_what_vanished() -> None:

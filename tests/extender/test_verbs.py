@@ -112,7 +112,7 @@ async def test_bind_answers_the_reason_otherwise(served: Served, client: Client)
         (
             "/preempt",
             {"Pod": pod_object(), "NodeNameToMetaVictims": {"a0": {"Pods": [{}]}}},
-            "/preempt: the Pod in the call is malformed: 'UID'",
+            "/preempt: NodeNameToMetaVictims.a0.Pods.0.UID: Field required",
         ),
     ],
 )

@@ -72,7 +72,13 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
             "deletionTimestamp": "2026-01-01T00:00:09Z",
             "ownerReferences": [
                 {"kind": "Node", "name": "x", "uid": "1"},
-                {"kind": "StatefulSet", "name": "llm", "uid": "2", "controller": True},
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "StatefulSet",
+                    "name": "llm",
+                    "uid": "2",
+                    "controller": True,
+                },
             ],
         },
         spec={
@@ -103,7 +109,7 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
         created=wire.epoch("2026-01-01T00:00:00Z"),
         bound_at=wire.epoch("2026-01-01T00:00:05Z"),
         priority=7,
-        owner=Owner("StatefulSet", "llm", "2"),
+        owner=Owner("apps/v1", "StatefulSet", "llm", "2"),
         demand=Demand(4, 6, "owner", ("zone", CLIQUE), "rack", (Note("hello"),)),
         plan=PLAN,
         partition_index="0",
