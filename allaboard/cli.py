@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -56,6 +57,21 @@ StateDir = Annotated[
 ]
 Unprotected = Annotated[
     str, typer.Option(hidden=True, help="Protections switched off, to prove that a check notices.")
+]
+
+LeaderElection = Annotated[
+    str,
+    typer.Option(
+        metavar="[none|own|scheduler]",
+        help="Which of several extenders plans. none: this one is the only one. own: the holder of --lease. "
+        "scheduler: the one beside the kube-scheduler that holds --lease.",
+    ),
+]
+LeaseOption = Annotated[
+    str, typer.Option("--lease", help="NAMESPACE/NAME. Default: allaboard-system/allaboard-scheduler.")
+]
+Identity = Annotated[
+    str, typer.Option(help="Our name in the election, or kube-scheduler's beside us. Default: the host name.")
 ]
 
 _PROFILES = "allaboard,kai-scheduler"
@@ -141,14 +157,19 @@ def extender(
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
+    leader_election: LeaderElection = "none",
+    lease: LeaseOption = "",
+    identity: Identity = "",
     unprotected: Unprotected = "",
 ) -> None:
-    """Run the extender alone. Prints "ready" when its caches are synced."""
+    """Run the extender alone. Prints "ready" when its caches are synced, also where another one leads."""
     from allaboard.dev import parts
+    from allaboard.dev.settings import election
 
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
+    settings = replace(settings, election=election(leader_election, lease, identity))
     _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready))
 
 
@@ -160,11 +181,15 @@ def scheduler_config(
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
+    leader_election: LeaderElection = "none",
+    lease: LeaseOption = "",
 ) -> None:
     """Print the KubeSchedulerConfiguration for a kube-scheduler that uses this extender."""
     from allaboard.dev.scheduler import rendered
+    from allaboard.dev.settings import election
 
     settings = _settle(kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir)
+    settings = replace(settings, election=election(leader_election, lease, ""))
     typer.echo(rendered(settings), nl=False)
 
 

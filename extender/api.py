@@ -38,6 +38,12 @@ class ApiError(Exception):
         self.message = message
 
 
+def pod_path(namespace: str, name: str, part: str = "") -> str:
+    """Where a Pod is, or one of its subresources (status, binding, eviction)."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    return f"{path}/{part}" if part else path
+
+
 class KubeconfigError(Exception):
     """The kubeconfig can't be used; the text says which file and why."""
 

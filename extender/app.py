@@ -8,10 +8,9 @@ kube-scheduler ──► guard (reads) ────────────┘  
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +21,15 @@ from extender import owners as owner_kinds
 from extender import verbs
 from extender.api import Api, connect
 from extender.barrier import Barrier
+from extender.binder import Binder
+from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
 from extender.events import EventWriter
 from extender.grants import Grants
 from extender.guard import Guard
 from extender.informer import Informer
+from extender.leadership import Leadership
+from extender.leases import Election, elector
 from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
@@ -38,7 +41,7 @@ from extender.unprotected import OpenGuard, scatter
 from gangs.planner import place
 from gangs.room import Room
 
-PROTECTIONS: Final = frozenset({"barrier", "guard", "domain"})
+PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "preconditions"})
 
 _DEBOUNCE_SECONDS: Final = 0.005  # one round for a burst of watch events
 _IDLE_SECONDS: Final = 0.5  # clocks of boardings and back-offs are looked at this often
@@ -60,34 +63,44 @@ class Options:
     port: int
     profiles: tuple[str, ...]
     unprotected: frozenset[str] = frozenset()
+    election: Election = field(default_factory=Election)
 
 
 class Extender:
     """All parts of one running extender."""
 
-    def __init__(self, api: Api, options: Options, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, api: Api, options: Options, clock: Callable[[], float] | None = None) -> None:
         self.wake = asyncio.Event()
         self.synced = False
         self._api = api
-        self._clock = clock
+        self._clock = clock = clock or steady_clock()
         off = options.unprotected
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
+        self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
+        binder = Binder(api, self.registry, self._term, preconditions="preconditions" not in off)
         self.barrier = Barrier(
-            api, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
+            binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
         )
         self.store = PermitStore(self.registry, self.room, self.barrier, clock, random.random, self.wake.set)
         self.pods = Pods(
-            frozenset(options.profiles), self.registry, self.room, self.store, clock, self.wake.set
+            frozenset(options.profiles),
+            self.registry,
+            self.room,
+            self.store,
+            self._term,
+            clock,
+            self.wake.set,
         )
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
+        self.grants = Grants(api, self.store, self._term, preconditions="preconditions" not in off)
         self.rounds = Rounds(
             self.registry,
             self.room,
             self.store,
-            Grants(api, self.registry, self.store, term="0"),
+            self.grants,
             clock,
             self.topologies.lifted,
             scatter if "domain" in off else place,
@@ -119,13 +132,17 @@ class Extender:
                     await self.wake.wait()
             await asyncio.sleep(_DEBOUNCE_SECONDS)
             self.wake.clear()
-            self.store.tick()
-            self.rounds.run()
+            if self.leads:
+                self.store.tick()
+                self.rounds.run()
 
     async def announce(self) -> None:
         """Say once a second what there is to say, until cancelled."""
         while True:
             await asyncio.sleep(1.0)
+            if not self.leads:
+                self.registry.noted.clear()  # the leader tells people
+                continue
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             self.events.put(self.news.due(self._clock()))
@@ -142,9 +159,24 @@ class Extender:
             await self.topologies.refresh()
             self.synced = True
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.plan, self.announce, self.events.run):
+            for work in (self.leadership.run, self.plan, self.announce, self.events.run):
                 tasks.create_task(work())
             on_synced()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this one plans, grants and binds now."""
+        return bool(self.leadership.term)
+
+    def _term(self) -> str:
+        return self.leadership.term
+
+    def _changed_hands(self) -> None:
+        """A term has ended, and perhaps another begun: nothing of the old one goes on."""
+        self.grants.abandon()
+        self.store.reset()
+        self.rounds.restart()
+        self.wake.set()
 
     def _awaits_topology(self) -> bool:
         return any(n.topology for row in self.rounds.pending.values() for n in row.gang.notes)
@@ -170,7 +202,7 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
-    app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced)
+    app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
     runner = verbs.runner(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

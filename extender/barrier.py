@@ -9,11 +9,9 @@ nobody.
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import structlog
-
-from extender.api import ApiError, Json
+from extender.binder import HUNG_UP, Binder
 from extender.cluster import Pods
 from extender.registry import Registry
 from extender.store import PermitStore, owner_name
@@ -24,22 +22,8 @@ from gangs.sentences import REFUSED_PROMISED
 
 # kube-scheduler gives a bind up after httpTimeout (9 min); ours must end before that.
 BIND_SECONDS: Final = 525.0
-_RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
-_HUNG_UP: Final = "kube-scheduler gave up waiting"
 _LAG_LOOKS: Final = 40
 _LAG_SECONDS: Final = 0.05
-
-log = structlog.get_logger(__name__)
-
-
-class Api(Protocol):
-    """What the barrier needs of the API client."""
-
-    async def create(self, path: str, body: Json) -> Json:
-        """POST."""
-
-    async def get(self, path: str) -> Json | None:
-        """GET, None for 404."""
 
 
 class Barrier:
@@ -49,9 +33,9 @@ class Barrier:
     """
 
     def __init__(
-        self, api: Api, registry: Registry, room: Room, *, closed: bool = True, guarded: bool = True
+        self, binder: Binder, registry: Registry, room: Room, *, closed: bool = True, guarded: bool = True
     ) -> None:
-        self._api = api
+        self._binder = binder
         self._registry = registry
         self._room = room
         self._closed = closed
@@ -123,7 +107,7 @@ class Barrier:
     async def _finish(self, pod: Pod, node: str) -> None:
         """Bind a released member, and tell its permit and kube-scheduler how that went."""
         why = await self._create(pod, node)
-        if why == _HUNG_UP:
+        if why == HUNG_UP:
             self._store.apply(pod.key, Unbound(pod.uid))
         elif why:
             self._store.lose(pod, why, certain=True)
@@ -146,48 +130,14 @@ class Barrier:
         return known is not None and fitting(pod.shape.requests, self._room.free(known)) > 0
 
     async def _create(self, pod: Pod, node: str) -> str:
-        """Create the Binding: "" or why not. Ends only with a sure answer, as a lost one may have been yes.
-
-        Once kube-scheduler has hung up it may have undone what the Pod needs (claims, volumes), so from
-        then on we only look what became of the attempts made before.
-        """
-        attempt = 0
-        while True:
-            try:
-                if self._asked(pod):
-                    return await self._try(pod, node)
-                if await self._sits_there(pod, node):
-                    return self._done(pod, node)
-                if not self._asked(pod):
-                    return _HUNG_UP
-            except ApiError as error:
-                log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
-                await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
-                attempt += 1
+        why = await self._binder.bind(pod, node, lambda: self._asked(pod))
+        if not why:
+            self._pods.bound(pod, node)
+        return why
 
     def _asked(self, pod: Pod) -> bool:
         # Without a barrier, and for loose Pods, our work is cancelled as soon as kube-scheduler hangs up.
         return pod.uid in self._waiting or not pod.gang or not self._closed
-
-    async def _try(self, pod: Pod, node: str) -> str:
-        """One attempt; raises ApiError where another may go better."""
-        try:
-            await self._api.create(_path(pod), _binding(pod, node))
-        except ApiError as error:
-            if not _final(error):
-                raise
-            if error.status != 409 or not await self._sits_there(pod, node):
-                return f"binding to {node} was refused: {error.message}"
-        return self._done(pod, node)
-
-    def _done(self, pod: Pod, node: str) -> str:
-        self._pods.bound(pod, node)
-        return ""
-
-    async def _sits_there(self, pod: Pod, node: str) -> bool:
-        """Whether the Pod is where it should be: the answer to an earlier attempt may have been lost."""
-        found = await self._api.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
-        return bool(found and found["metadata"]["uid"] == pod.uid and found["spec"].get("nodeName") == node)
 
     def _answer(self, uid: str, text: str) -> None:
         future = self._waiting.pop(uid, None)
@@ -198,21 +148,3 @@ class Barrier:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _path(pod: Pod) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
-
-
-def _binding(pod: Pod, node: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        # The UID is a precondition: a Pod re-created under the same name is not bound by mistake.
-        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    }
-
-
-def _final(error: ApiError) -> bool:
-    return 400 <= error.status < 500 and error.status != 429

@@ -100,6 +100,14 @@ class Rounds:
             self._stand(gang, standing)
         self._restarted = False
 
+    def restart(self) -> None:
+        """A new term begins: look at every gang again, and go on with plans made before it."""
+        self.pending.clear()
+        self.keeper.release()
+        self._rejected.clear()
+        self._registry.changed.update(self._registry.keys)
+        self._restarted = True
+
     def _stand(self, gang: Muster, standing: Standing | None) -> None:
         if standing is None:
             del self.pending[gang.key]

@@ -110,6 +110,11 @@ class PermitStore:
             if self.permits[key].failures > failures:
                 self.last_failure[key] = "not every member reached the barrier in time"
 
+    def reset(self) -> None:
+        """Drop every permit: somebody else leads now."""
+        for key in list(self.permits):
+            self.forget(key)
+
     def forget(self, key: GangKey) -> None:
         """The gang has no live member any more: the next one under this name starts afresh."""
         permit = self.permits.pop(key, None)

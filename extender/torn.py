@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from extender.api import ApiError, Json
+from extender.api import ApiError, Json, pod_path
 from extender.news import Announcement
 from extender.rounds import Pending, Rounds, Standing
 from gangs import sentences
@@ -69,7 +69,7 @@ class Torn:
             "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
         try:
-            await self._api.create(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+            await self._api.create(pod_path(pod.namespace, pod.name, "eviction"), body)
         except ApiError as error:
             # A PodDisruptionBudget may say no; the next look, a minute on, asks again.
             log.warning("torn gang: eviction refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))

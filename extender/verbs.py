@@ -18,11 +18,13 @@ from gangs.pods import Pod
 
 _MAX_BODY: Final = 64 * 2**20  # ExtenderArgs of the largest Pod and 15,000 node names is under 2 MiB
 _NOT_SYNCED: Final = "caches are not synced yet"
+_STAND_BY: Final = "this extender is on stand-by: another one leads"
 _KEEPALIVE_SECONDS: Final = 120  # longer than the 90 s for which Go's client keeps idle connections
 
 GUARD: Final = web.AppKey("guard", Guard)
 BARRIER: Final = web.AppKey("barrier", Barrier)
 SYNCED: Final[web.AppKey[Callable[[], bool]]] = web.AppKey("synced")
+LEADS: Final[web.AppKey[Callable[[], bool]]] = web.AppKey("leads")
 
 
 class _Wire(BaseModel):
@@ -116,10 +118,10 @@ async def readable_errors(request: web.Request, handler: Any) -> web.StreamRespo
 
 
 @web.middleware
-async def only_when_synced(request: web.Request, handler: Any) -> web.StreamResponse:
-    """No verb is answered from half a cache: kube-scheduler takes the error and tries again."""
-    if request.method == "POST" and not request.app[SYNCED]():
-        return _json({"Error": _NOT_SYNCED}, status=503)
+async def only_when_able(request: web.Request, handler: Any) -> web.StreamResponse:
+    """No verb is answered from half a cache or on stand-by; kube-scheduler tries again."""
+    if request.method == "POST" and (why := _unable(request.app)):
+        return _json({"Error": why}, status=503)
     answer: web.StreamResponse = await handler(request)
     return answer
 
@@ -135,14 +137,24 @@ async def readyz(request: web.Request) -> web.Response:
     return web.Response(text="ok" if synced else _NOT_SYNCED, status=200 if synced else 503)
 
 
-def application(guard: Guard, barrier: Barrier, synced: Callable[[], bool]) -> web.Application:
-    """The four verbs and two probes."""
-    app = web.Application(client_max_size=_MAX_BODY, middlewares=[readable_errors, only_when_synced])
+async def leaderz(request: web.Request) -> web.Response:
+    """This extender leads."""
+    why = _unable(request.app)
+    return web.Response(text=why or "ok", status=503 if why else 200)
+
+
+def application(
+    guard: Guard, barrier: Barrier, synced: Callable[[], bool], leads: Callable[[], bool]
+) -> web.Application:
+    """The four verbs and three probes."""
+    app = web.Application(client_max_size=_MAX_BODY, middlewares=[readable_errors, only_when_able])
     app[GUARD] = guard
     app[BARRIER] = barrier
     app[SYNCED] = synced
+    app[LEADS] = leads
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
+    app.router.add_get("/leaderz", leaderz)
     app.router.add_post("/filter", filter_nodes)
     app.router.add_post("/prioritize", prioritize_nodes)
     app.router.add_post("/preempt", preempt)
@@ -155,6 +167,13 @@ def runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(
         app, access_log=None, keepalive_timeout=_KEEPALIVE_SECONDS, handler_cancellation=True
     )
+
+
+def _unable(app: web.Application) -> str:
+    """Why no verb can be answered now, "" if they can."""
+    if not app[SYNCED]():
+        return _NOT_SYNCED
+    return "" if app[LEADS]() else _STAND_BY
 
 
 def _pod(obj: dict[str, Any]) -> Pod:

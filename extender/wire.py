@@ -67,6 +67,7 @@ def pod(obj: Json) -> Pod:
         demand=_demand(annotations),
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
+        version=meta.get("resourceVersion", ""),
     )
 
 

@@ -54,6 +54,7 @@ class Pod:
     gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
+    version: the API server's resourceVersion, a precondition of our writes.
     """
 
     uid: str
@@ -74,6 +75,7 @@ class Pod:
     demand: Demand = Demand()
     plan: Plan | None = None
     partition_index: str = ""
+    version: str = ""
 
     @property
     def key(self) -> GangKey:

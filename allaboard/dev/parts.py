@@ -64,6 +64,7 @@ async def serve_extender(settings: Settings, *, stop: asyncio.Event, ready: Say)
         port=settings.extender_port,
         profiles=settings.profiles,
         unprotected=settings.unprotected,
+        election=settings.election,
     )
     await extender.app.run(options, stop, lambda _: ready(READY))
 

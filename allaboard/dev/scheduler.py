@@ -19,8 +19,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        # One instance, of ours alone: no lease to take.
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": _leader_election(settings),
         "clientConnection": {"kubeconfig": str(settings.kubeconfig), "qps": 5000, "burst": 5000},
         "profiles": [{"schedulerName": name} for name in settings.profiles],
         "extenders": [
@@ -28,6 +27,14 @@ def configuration(settings: Settings) -> dict[str, Any]:
             {**entry, "bindVerb": "bind", "httpTimeout": "9m"},
         ],
     }
+
+
+def _leader_election(settings: Settings) -> dict[str, Any]:
+    """By the Lease that the extender beside it looks at, where it does; else there is no other instance."""
+    if settings.election.mode != "scheduler":
+        return {"leaderElect": False}
+    lease = settings.election.lease
+    return {"leaderElect": True, "resourceNamespace": lease.namespace, "resourceName": lease.name}
 
 
 def rendered(settings: Settings) -> str:

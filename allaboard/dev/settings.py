@@ -8,7 +8,7 @@ import json
 import os
 import re
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,6 +18,7 @@ import yaml
 
 from allaboard.errors import UserError
 from extender.app import PROTECTIONS
+from extender.leases import MODES, OUR_LEASE, Election, LeaseName
 from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
 
 DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
@@ -46,6 +47,7 @@ class Settings:
     scheduler_port: int
     state_dir: Path
     unprotected: frozenset[str] = frozenset()
+    election: Election = field(default_factory=Election)
 
     @property
     def webhook_url(self) -> str:
@@ -91,6 +93,17 @@ def settle(
         state_dir=folder.resolve(),
         unprotected=_protections(unprotected),
     )
+
+
+def election(mode: str, lease: str, identity: str) -> Election:
+    """How it is decided who leads. Raises UserError."""
+    if mode not in MODES:
+        raise UserError(f'--leader-election: "{mode}" is no way to elect (there are: {", ".join(MODES)})')
+    namespace, slash, name = lease.partition("/")
+    if lease and not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
+        raise UserError(f'--lease: "{lease}" names no Lease (allowed: NAMESPACE/NAME)')
+    known = LeaseName(namespace, name) if lease else OUR_LEASE
+    return Election(mode, known, identity or socket.gethostname())
 
 
 def _kubeconfig(given: Path | None) -> Path:

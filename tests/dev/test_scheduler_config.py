@@ -1,6 +1,7 @@
 """The generated KubeSchedulerConfiguration, and what the real kube-scheduler says of it."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from allaboard.dev.scheduler import configuration
-from allaboard.dev.settings import Settings, settle
+from allaboard.dev.settings import Settings, election, settle
 from allaboard.local.binaries import find
 from allaboard.local.cluster import Cluster
 
@@ -45,6 +46,18 @@ def test_the_guard_answers_in_2_s_a_bind_may_wait_9_min_and_neither_can_be_ignor
 
 def test_nothing_is_scanned_for_members_beyond_the_schedulers_default(generated: dict[str, Any]) -> None:
     assert "percentageOfNodesToScore" not in generated
+
+
+def test_beside_an_extender_that_follows_it_it_takes_part_in_the_election(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("{clusters: [], contexts: [], users: []}")
+    followed = replace(settings(tmp_path, kubeconfig), election=election("scheduler", "a/b", ""))
+    assert configuration(followed)["leaderElection"] == {
+        "leaderElect": True,
+        "resourceNamespace": "a",
+        "resourceName": "b",
+    }
+    assert configuration(settings(tmp_path, kubeconfig))["leaderElection"] == {"leaderElect": False}
 
 
 @pytest.mark.cluster

@@ -1,11 +1,13 @@
 """What is filled in where the user said nothing, and what is refused where he said something impossible."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from allaboard.dev.settings import Settings, settle
+from allaboard.dev.settings import Settings, election, settle
 from allaboard.errors import UserError
+from extender.leases import Election, LeaseName
 from tests.dev.running import once
 
 AWAY = """
@@ -142,7 +144,9 @@ def test_profiles_that_name_nobody_are_refused(kubeconfig: Path, profiles: str, 
 
 def test_only_protections_that_exist_can_be_switched_off(kubeconfig: Path) -> None:
     assert settled(kubeconfig, unprotected="guard,barrier").unprotected == {"barrier", "guard"}
-    with pytest.raises(UserError, match=r"no such protection: gate \(there are: barrier, domain, guard\)"):
+    with pytest.raises(
+        UserError, match=r"no such protection: gate \(there are: barrier, domain, guard, preconditions\)"
+    ):
         settled(kubeconfig, unprotected="gate,guard")
 
 
@@ -188,3 +192,25 @@ def test_an_api_server_that_is_away_is_one_line_and_no_trace(kubeconfig: Path) -
     assert (ended.returncode, ended.stdout) == (1, "")
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stderr.startswith("error: GET /apis/apps/v1/namespaces/kai-scheduler/deployments: 0 Unreach")
+
+
+def test_who_leads_is_decided_by_our_own_lease_unless_another_is_named() -> None:
+    assert election("own", "", "me") == Election(
+        "own", LeaseName("allaboard-system", "allaboard-scheduler"), "me"
+    )
+    assert election("scheduler", "kube-system/mine", "me").lease == LeaseName("kube-system", "mine")
+    assert election("none", "", "").identity == socket.gethostname()
+
+
+@pytest.mark.parametrize(
+    ("mode", "lease", "complaint"),
+    [
+        ("raft", "", r'--leader-election: "raft" is no way to elect \(there are: none, own, scheduler\)'),
+        ("own", "mine", r'--lease: "mine" names no Lease \(allowed: NAMESPACE/NAME\)'),
+        ("own", "a/b/c", "names no Lease"),
+        ("own", "/x", "names no Lease"),
+    ],
+)
+def test_an_election_that_can_not_be_is_refused(mode: str, lease: str, complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        election(mode, lease, "me")

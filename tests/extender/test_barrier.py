@@ -7,16 +7,19 @@ from dataclasses import replace
 import pytest
 
 from extender.barrier import BIND_SECONDS
-from gangs.contract import GPU
+from extender.wire import plan_annotation
+from gangs.contract import ANNOTATION_PLAN, GPU
 from gangs.permits import BOARDING_SECONDS, QUIET_SECONDS
-from gangs.pods import Pod
+from gangs.pods import Plan, Pod
 from gangs.sentences import REFUSED_PROMISED
-from tests.builders import KEY, LEVEL, Json, make_loose, make_members, make_node, pod_object
+from tests.builders import KEY, LEVEL, Json, make_loose, make_members, make_node, make_pod, pod_object
 from tests.extender.world import World, settle
 
 pytestmark = pytest.mark.looptime
 
 Answer = asyncio.Task[str]
+
+POD = "/api/v1/namespaces/default/pods/llm-0"
 
 
 def a_world(cliques: dict[str, int] | None = None) -> World:
@@ -50,6 +53,12 @@ def binding_path(pod: Pod) -> str:
 
 def on_node(pod: Pod, node: str) -> Json:
     return pod_object(pod.name, uid=pod.uid, spec={"nodeName": node})
+
+
+def on_server(pod: Pod, version: str, plan: Plan | None = None) -> Json:
+    """The unbound Pod as the API server has it by now."""
+    annotations = {ANNOTATION_PLAN: plan_annotation(plan)} if plan else {}
+    return pod_object(pod.name, uid=pod.uid, annotations=annotations, meta={"resourceVersion": version})
 
 
 class TestGang:
@@ -187,12 +196,42 @@ class TestTrouble:
         assert await call(world, pod) == ""
         assert world.registry.pods[pod.uid].node == "a0"
 
-    @pytest.mark.parametrize(("node", "uid"), [("a3", "u-llm-0"), ("a0", "u-other"), ("", "u-llm-0")])
+    @pytest.mark.parametrize(("node", "uid"), [("a3", "u-llm-0"), ("a0", "u-other")])
     async def test_a_conflict_over_another_node_or_pod_is_a_refusal(self, node: str, uid: str) -> None:
         world, (pod,) = boarding(1)
         world.api.fail("/binding", 409, message="conflict")
         world.api.objects["/api/v1/namespaces/default/pods/llm-0"] = on_node(replace(pod, uid=uid), node)
         assert await call(world, pod) == "binding to a0 was refused: conflict"
+
+    async def test_a_conflict_over_an_unchanged_pod_is_a_refusal(self) -> None:
+        world = a_world()
+        pod = make_pod(floor=1, required=LEVEL, version="1")
+        world.board(pod)
+        world.api.fail("/binding", 409, message="pod is being deleted")
+        world.api.objects[POD] = on_server(pod, "1")
+        assert await call(world, pod) == "binding to a0 was refused: pod is being deleted"
+
+    async def test_a_pod_that_has_changed_since_is_bound_as_it_is_now(self) -> None:
+        world = a_world()
+        pod = make_pod(floor=1, required=LEVEL, version="1")
+        world.board(pod)
+        world.api.fail("/binding", 409)
+        world.api.objects[POD] = on_server(pod, "2", Plan("a0", ("a",), 9e9, pod.uid, world.term))
+        assert await call(world, pod) == ""
+        versions = [c.body["metadata"]["resourceVersion"] for c in world.api.calls if c.method == "POST"]
+        assert versions == ["1", "2"]
+
+    @pytest.mark.parametrize(("node", "term"), [("a0", "8"), ("a3", "7")])
+    async def test_a_pod_that_another_instance_has_planned_anew_is_not_bound(
+        self, node: str, term: str
+    ) -> None:
+        world = a_world()
+        pod = make_pod(floor=1, required=LEVEL, version="1")
+        world.board(pod)
+        world.api.fail("/binding", 409, message="precondition failed")
+        world.api.objects[POD] = on_server(pod, "2", Plan(node, ("a",), 9e9, pod.uid, term))
+        assert await call(world, pod) == "binding to a0 was refused: precondition failed"
+        assert len(world.api.paths()) == 1
 
     async def test_a_conflict_that_can_not_be_looked_into_is_tried_again(self) -> None:
         world, (pod,) = boarding(1)

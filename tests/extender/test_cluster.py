@@ -7,13 +7,14 @@ import pytest
 from gangs.contract import GPU, KAI_SCHEDULER_NAME
 from gangs.nodes import Node
 from gangs.permits import Arrived
-from gangs.pods import Pod
+from gangs.pods import Plan, Pod
 from tests.builders import (
     KEY,
     LEVEL,
     make_loose,
     make_members,
     make_node,
+    make_pod,
     node_object,
     pod_object,
 )
@@ -129,6 +130,23 @@ class TestPods:
         world.pods.put(pod_object("busy", gang="", spec={"nodeName": "a0"}))
         assert world.registry.pods["u-llm-0"].gang == "llm"
         assert world.room.free(world.room.nodes["a0"])[GPU] == 0
+
+    def test_a_plan_that_another_instance_writes_takes_the_seat(self) -> None:
+        world, (pod, _) = boarding()
+        own = Plan(world.seat(pod), ("a",), 9e9, pod.uid, world.term)
+        world.update(replace(pod, plan=own))
+        assert world.seat(pod)
+        world.update(replace(pod, plan=replace(own, term="8")))
+        assert world.seat(pod) == ""
+        assert "another instance" in world.store.last_failure[KEY]
+
+    def test_a_plan_of_a_term_that_is_over_takes_nothing(self) -> None:
+        world = World({"a": 4})
+        old = Plan("a3", ("a",), 9e9, "u-llm-0", "6")
+        pod = make_pod(floor=1, required=LEVEL, plan=old)
+        world.board(pod)
+        world.update(replace(pod, nominated="a3"))
+        assert world.seat(pod)
 
 
 class TestNodes:

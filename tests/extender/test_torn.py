@@ -15,7 +15,7 @@ def half_bound(owner: Owner | None) -> tuple[World, Torn, list[Pod]]:
     world = World({"a": 4, "b": 4})
     members = make_members(4, required=LEVEL, owner=owner, created=1)
     world.board(*members)
-    planned = [replace(p, plan=Plan(world.seat(p), ("a",), 480, p.uid, "0")) for p in members]
+    planned = [replace(p, plan=Plan(world.seat(p), ("a",), 480, p.uid, world.term)) for p in members]
     world.update(*planned)
     for pod in planned[:3]:
         world.update(replace(pod, node=world.seat(pod), gates=(), bound_at=5))

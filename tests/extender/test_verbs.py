@@ -17,10 +17,11 @@ Client = TestClient[web.Request, web.Application]
 
 @dataclass
 class Served:
-    """A world behind HTTP. synced: whether its caches are."""
+    """A world behind HTTP. synced: whether its caches are. leads: whether it does."""
 
     world: World = field(default_factory=World)
     synced: bool = True
+    leads: bool = True
 
 
 @pytest.fixture
@@ -30,7 +31,9 @@ def served() -> Served:
 
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
-    app = verbs.application(served.world.guard, served.world.barrier, lambda: served.synced)
+    app = verbs.application(
+        served.world.guard, served.world.barrier, lambda: served.synced, lambda: served.leads
+    )
     async with TestClient(TestServer(app)) as made:
         yield made
 
@@ -135,6 +138,22 @@ async def test_no_verb_is_answered_before_the_caches_are_synced(
 ) -> None:
     served.synced = False
     assert await post(client, path, {}, status=503) == {"Error": "caches are not synced yet"}
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/preempt", "/bind"])
+async def test_no_verb_is_answered_on_stand_by(served: Served, client: Client, path: str) -> None:
+    served.leads = False
+    assert await post(client, path, {}, status=503) == {
+        "Error": "this extender is on stand-by: another one leads"
+    }
+
+
+async def test_a_stand_by_is_ready_but_no_leader(served: Served, client: Client) -> None:
+    served.leads = False
+    assert (await client.get("/readyz")).status == 200
+    assert (await client.get("/leaderz")).status == 503
+    served.leads = True
+    assert (await client.get("/leaderz")).status == 200
 
 
 async def test_the_probes_tell_life_from_readiness(served: Served, client: Client) -> None:

@@ -113,6 +113,7 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
         demand=Demand(4, 6, "owner", ("zone", CLIQUE), "rack", (Note("hello"),)),
         plan=PLAN,
         partition_index="0",
+        version="1",
     )
 
 

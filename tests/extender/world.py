@@ -10,6 +10,7 @@ from typing import Any
 
 from extender.api import ApiError
 from extender.barrier import Barrier
+from extender.binder import Binder
 from extender.cluster import Nodes, Pods
 from extender.guard import Guard
 from extender.news import News
@@ -52,19 +53,21 @@ class Call:
 @dataclass
 class FakeApi:
     """Remembers calls. errors: raised one after another by calls whose path contains the key.
-    objects: answers of get. delay: how long each write takes.
+    objects: answers of get. versions: of the objects after each patch. delay: how long each write takes.
     """
 
     calls: list[Call] = field(default_factory=list)
     errors: dict[str, list[ApiError]] = field(default_factory=dict)
     objects: dict[str, Json] = field(default_factory=dict)
+    versions: list[str] = field(default_factory=list)
     delay: float = 0.0
 
     async def create(self, path: str, body: Json, params: Mapping[str, str] | None = None) -> Json:
         return await self._answer("POST", path, body)
 
     async def patch(self, path: str, body: Any) -> Json:
-        return await self._answer("PATCH", path, body)
+        await self._answer("PATCH", path, body)
+        return {"metadata": {"resourceVersion": self.versions.pop(0) if self.versions else ""}}
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
         await self._answer("GET", path, None)
@@ -126,10 +129,12 @@ class World:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = make_room({"a": 4} if cliques is None else cliques)
-        self.barrier = Barrier(self.api, self.registry, self.room)
+        self.term = "7"
+        binder = Binder(self.api, self.registry, lambda: self.term)
+        self.barrier = Barrier(binder, self.registry, self.room)
         self.store = PermitStore(self.registry, self.room, self.barrier, time, lambda: 0.0, self._wake)
         profiles = frozenset({contract.SCHEDULER_NAME})
-        self.pods = Pods(profiles, self.registry, self.room, self.store, time, self._wake)
+        self.pods = Pods(profiles, self.registry, self.room, self.store, lambda: self.term, time, self._wake)
         self.nodes = Nodes(self.registry, self.room, self.store, self._wake)
         self.barrier.connect(self.pods, self.store)
         self.rounds = Rounds(

@@ -1,0 +1,125 @@
+"""Creates Bindings, and doesn't rest before it knows whether the Pod is bound.
+
+An answer that was lost may have been a yes, so an attempt without one is followed by another, or by a
+look. A member's Binding names the version of the Pod: another instance of us that has planned the Pod
+anew has changed it, and then rules. Any other change only means to try again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+
+from extender import wire
+from extender.api import ApiError, Json, pod_path
+from extender.registry import Registry
+from gangs.pods import Pod
+
+HUNG_UP: Final = "kube-scheduler gave up waiting"
+_RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+_CONFLICT: Final = 409
+
+log = structlog.get_logger(__name__)
+
+
+class Api(Protocol):
+    """What the binder needs of the API client."""
+
+    async def create(self, path: str, body: Json) -> Json:
+        """POST."""
+
+    async def get(self, path: str) -> Json | None:
+        """GET, None for 404."""
+
+
+class Binder:
+    """Binds Pods to nodes. term: of the leadership under which we do.
+
+    preconditions: False leaves the Pods' versions out (extender/unprotected.py).
+    """
+
+    def __init__(
+        self, api: Api, registry: Registry, term: Callable[[], str], *, preconditions: bool = True
+    ) -> None:
+        self._api = api
+        self._registry = registry
+        self._term = term
+        self._preconditions = preconditions
+
+    async def bind(self, pod: Pod, node: str, asked: Callable[[], bool]) -> str:
+        """Create the Binding: "" when the Pod is bound, else why not.
+
+        asked: whether kube-scheduler still waits. Once it has hung up it may have undone what the Pod
+        needs (claims, volumes); from then on we only look what became of the attempts made before, and
+        answer HUNG_UP where they were in vain.
+        """
+        attempt, pod = 0, self._registry.pods.get(pod.uid, pod)
+        while True:
+            try:
+                if asked():
+                    return await self._try(pod, node)
+                if await self._sits_there(pod, node):
+                    return ""
+                if not asked():
+                    return HUNG_UP
+            except _ChangedError as error:
+                pod = error.now
+            except ApiError as error:
+                log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
+                attempt += 1
+
+    async def _try(self, pod: Pod, node: str) -> str:
+        """One attempt; raises ApiError or _ChangedError where another may go better."""
+        try:
+            await self._api.create(pod_path(pod.namespace, pod.name, "binding"), self._body(pod, node))
+        except ApiError as error:
+            if not _final(error):
+                raise
+            if error.status == _CONFLICT:
+                return await self._after_conflict(pod, node, error)
+            return f"binding to {node} was refused: {error.message}"
+        return ""
+
+    async def _after_conflict(self, pod: Pod, node: str, error: ApiError) -> str:
+        """A conflict may mean that an earlier attempt has succeeded, or that the Pod has changed since."""
+        now = await self._fresh(pod)
+        if now and now.node == node:
+            return ""
+        if now and now.live and not now.node and now.version != pod.version and self._ours(now, node):
+            raise _ChangedError(now)
+        return f"binding to {node} was refused: {error.message}"
+
+    def _ours(self, now: Pod, node: str) -> bool:
+        plan = now.valid_plan
+        return plan is None or (plan.node, plan.term) == (node, self._term())
+
+    async def _sits_there(self, pod: Pod, node: str) -> bool:
+        now = await self._fresh(pod)
+        return now is not None and now.node == node
+
+    async def _fresh(self, pod: Pod) -> Pod | None:
+        """The Pod as the API server has it, None where that is another one."""
+        found = await self._api.get(pod_path(pod.namespace, pod.name))
+        return wire.pod(found) if found and found["metadata"]["uid"] == pod.uid else None
+
+    def _body(self, pod: Pod, node: str) -> Json:
+        # The UID is a precondition: a Pod re-created under the same name is not bound by mistake.
+        meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+        if pod.gang and self._preconditions and pod.version:
+            meta["resourceVersion"] = pod.version
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        return {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
+
+
+class _ChangedError(Exception):
+    """The Pod has changed, but not our plan for it."""
+
+    def __init__(self, now: Pod) -> None:
+        super().__init__(now.name)
+        self.now = now
+
+
+def _final(error: ApiError) -> bool:
+    return 400 <= error.status < 500 and error.status != 429
