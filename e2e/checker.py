@@ -55,7 +55,7 @@ class Checker:
     def look(self, snapshot: Snapshot) -> None:
         """Judge this moment."""
         self.looks += 1
-        live = {uid: pod for uid, pod in snapshot.pods.items() if _is_live(pod)}
+        live = {uid: pod for uid, pod in snapshot.pods.items() if is_live(pod)}
         found = [*self._thefts(snapshot, live), *_overcommits(snapshot)]
         asked = gangs(live.values(), snapshot.statefulsets.values())
         for gang in asked:
@@ -64,14 +64,14 @@ class Checker:
             del self._partial_since[gone]
         for violation in found:
             self.violations.setdefault(violation, snapshot.at)
-        self._bound = {uid for uid, pod in live.items() if _node(pod)}
+        self._bound = {uid for uid, pod in live.items() if node_of(pod)}
 
     def of(self, namespace: str) -> list[Violation]:
         """What was found in one namespace, and on nodes, which belong to none."""
         return [v for v in self.violations if v.subject.startswith(f"{namespace}/") or "/" not in v.subject]
 
     def _partial(self, gang: Gang, live: Mapping[str, Json], at: float) -> Iterable[Violation]:
-        bound = sum(bool(_node(live[uid])) for uid in gang.members)
+        bound = sum(bool(node_of(live[uid])) for uid in gang.members)
         if not 0 < bound < gang.floor:
             self._partial_since.pop(gang.name, None)
             return ()
@@ -81,57 +81,61 @@ class Checker:
         return (Violation("partial", gang.name, f"{bound} of {gang.floor} members are bound"),)
 
     def _thefts(self, snapshot: Snapshot, live: Mapping[str, Json]) -> Iterable[Violation]:
-        promised = _promised(live)
-        taken = _taken(snapshot.pods.values())
+        held = promised(live)
+        used = taken(snapshot.pods.values())
         for uid in live.keys() - self._bound:
-            pod, node = live[uid], _node(live[uid])
+            pod, node = live[uid], node_of(live[uid])
             if not node or _is_member(pod) or pod["spec"]["schedulerName"] not in _OUR_SCHEDULERS:
                 continue
-            if promised[node] and taken[node] + promised[node] > _capacity(snapshot.nodes, node):
-                detail = f"bound to {node}, where {promised[node]} GPUs were promised to a gang"
+            if held[node] and used[node] + held[node] > capacity(snapshot.nodes, node):
+                detail = f"bound to {node}, where {held[node]} GPUs were promised to a gang"
                 yield Violation("theft", _name(pod), detail)
 
 
 def _spread(gang: Gang, live: Mapping[str, Json], nodes: Mapping[str, Json]) -> Iterable[Violation]:
     if not gang.level:
         return
-    used = {_node(live[uid]) for uid in gang.members} - {""}
+    # A node that is gone has no domain any more; its Pods are on their way out.
+    used = {node_of(live[uid]) for uid in gang.members} & nodes.keys()
     domains = {_label(nodes, node, gang.level) for node in used}
     if len(domains) > 1:
         yield Violation("spread", gang.name, f"members are in {len(domains)} domains of {gang.level}")
 
 
 def _overcommits(snapshot: Snapshot) -> Iterable[Violation]:
-    for node, gpus in _taken(snapshot.pods.values()).items():
-        capacity = _capacity(snapshot.nodes, node)
-        if gpus > capacity:
-            yield Violation("overcommit", node, f"{gpus} GPUs taken of {capacity}")
+    for node, gpus in taken(snapshot.pods.values()).items():
+        has = capacity(snapshot.nodes, node)
+        if gpus > has and node in snapshot.nodes:
+            yield Violation("overcommit", node, f"{gpus} GPUs taken of {has}")
 
 
-def _promised(live: Mapping[str, Json]) -> Counter[str]:
+def promised(live: Mapping[str, Json]) -> Counter[str]:
     """GPUs by node that are promised to gang members not bound yet."""
-    promised: Counter[str] = Counter()
+    held: Counter[str] = Counter()
     for pod in live.values():
         node = (pod.get("status") or {}).get("nominatedNodeName")
-        if node and not _node(pod) and _is_member(pod):
-            promised[node] += _gpus(pod)
-    return promised
+        if node and not node_of(pod) and _is_member(pod):
+            held[node] += gpus_of(pod)
+    return held
 
 
-def _taken(pods: Iterable[Json]) -> Counter[str]:
-    taken: Counter[str] = Counter()
+def taken(pods: Iterable[Json]) -> Counter[str]:
+    """GPUs by node that bound Pods take."""
+    used: Counter[str] = Counter()
     for pod in pods:
-        if _node(pod) and not _is_finished(pod):
-            taken[_node(pod)] += _gpus(pod)
-    return taken
+        if node_of(pod) and not is_finished(pod):
+            used[node_of(pod)] += gpus_of(pod)
+    return used
 
 
-def _gpus(pod: Json) -> int:
+def gpus_of(pod: Json) -> int:
+    """GPUs that the Pod asks for."""
     limits = ((c.get("resources") or {}).get("limits") or {} for c in pod["spec"]["containers"])
     return sum(int(limit.get(_GPU, 0)) for limit in limits)
 
 
-def _capacity(nodes: Mapping[str, Json], name: str) -> int:
+def capacity(nodes: Mapping[str, Json], name: str) -> int:
+    """GPUs that the node has, 0 where there is no such node."""
     node = nodes.get(name)
     return int(node["status"]["allocatable"].get(_GPU, 0)) if node else 0
 
@@ -141,7 +145,8 @@ def _label(nodes: Mapping[str, Json], name: str, key: str) -> str:
     return str(node["metadata"]["labels"].get(key, "")) if node else ""
 
 
-def _node(pod: Json) -> str:
+def node_of(pod: Json) -> str:
+    """Where the Pod is bound, "" if it isn't."""
     return str(pod["spec"].get("nodeName") or "")
 
 
@@ -153,18 +158,20 @@ def _is_member(pod: Json) -> bool:
     return _GANG in (pod["metadata"].get("labels") or {})
 
 
-def _is_finished(pod: Json) -> bool:
+def is_finished(pod: Json) -> bool:
+    """Whether it has run to its end, good or bad."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def _is_live(pod: Json) -> bool:
-    return not _is_finished(pod) and "deletionTimestamp" not in pod["metadata"]
+def is_live(pod: Json) -> bool:
+    """Whether it is neither finished nor on its way out."""
+    return not is_finished(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def cliques(snapshot: Snapshot, namespace: str) -> dict[str, int]:
     """Live bound Pods of a namespace by clique."""
     counts: Counter[str] = Counter()
     for pod in snapshot.pods.values():
-        if pod["metadata"]["namespace"] == namespace and _is_live(pod) and _node(pod):
-            counts[_label(snapshot.nodes, _node(pod), CLIQUE)] += 1
+        if pod["metadata"]["namespace"] == namespace and is_live(pod) and node_of(pod):
+            counts[_label(snapshot.nodes, node_of(pod), CLIQUE)] += 1
     return dict(counts)

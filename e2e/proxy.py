@@ -60,8 +60,16 @@ class Proxy:
 
     def __init__(self, server: str, session: aiohttp.ClientSession, fault: Fault) -> None:
         self.fault = fault
+        self._watches: set[aiohttp.ClientResponse] = set()
         self._server = server
         self._session = session
+
+    def cut_watches(self) -> int:
+        """Drop every open watch; how many there were."""
+        watches = list(self._watches)
+        for answer in watches:
+            answer.close()
+        return len(watches)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one call."""
@@ -78,7 +86,12 @@ class Proxy:
                 call.method, url, data=call.body or None, headers=headers
             ) as answer:
                 await self.fault.after(call, answer.status)
-                return await _stream(request, answer)
+                if "watch" in request.query:
+                    self._watches.add(answer)
+                try:
+                    return await _stream(request, answer)
+                finally:
+                    self._watches.discard(answer)
         except aiohttp.ClientError:
             return _error(503)
 
@@ -112,9 +125,13 @@ async def _stream(request: web.Request, answer: aiohttp.ClientResponse) -> web.S
     headers = {k: v for k, v in answer.headers.items() if k.lower() not in _HOP - {"content-encoding"}}
     response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
-    async for chunk in answer.content.iter_any():
-        await response.write(chunk)
-    await response.write_eof()
+    try:
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
+        await response.write_eof()
+    except (aiohttp.ClientError, ConnectionError):
+        if request.transport:
+            request.transport.close()  # whoever reads must see a broken answer, not the end of one
     return response
 
 

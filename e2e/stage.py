@@ -53,6 +53,13 @@ class Stage:
 @asynccontextmanager
 async def set_up(name: str, cliques: int, options: Sequence[str] = ()) -> AsyncIterator[Stage]:
     """A fresh cluster of whole racks, with `allaboard dev` ready. Raises StageError."""
+    async with cluster_of(name, cliques) as kube, developing(kube.kubeconfig, options) as dev:
+        yield await staged(kube, dev)
+
+
+@asynccontextmanager
+async def cluster_of(name: str, cliques: int) -> AsyncIterator[Kube]:
+    """A fresh cluster of whole racks. Raises StageError."""
     await _local("down", "--name", name)
     try:
         await _local(
@@ -60,11 +67,14 @@ async def set_up(name: str, cliques: int, options: Sequence[str] = ()) -> AsyncI
             *("--nodes-per-clique", str(CLIQUE_NODES), "--gpus", str(GPUS)),
         )
         kubeconfig = Path((await _local("kubeconfig", "--name", name)).strip())
-        kube = Kube(kubeconfig, (await _local("which", "kubectl")).strip())
-        async with developing(kubeconfig, options) as dev:
-            yield await staged(kube, dev)
+        yield Kube(kubeconfig, (await _local("which", "kubectl")).strip())
     finally:
         await _local("down", "--name", name)
+
+
+async def restarted(name: str) -> None:
+    """Start what is missing of a running cluster. Raises StageError."""
+    await _local("up", "--name", name)
 
 
 async def staged(kube: Kube, dev: int) -> Stage:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from extender.binder import HUNG_UP, Binder
+from extender.binder import GIVEN_UP, Binder
 from extender.cluster import Pods
 from extender.registry import Registry
 from extender.store import PermitStore, owner_name
@@ -41,6 +41,7 @@ class Barrier:
         self._closed = closed
         self._guarded = guarded
         self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._refused: set[str] = set()  # told no while their Bindings were being created
         self._tasks: set[asyncio.Task[None]] = set()
         self._pods: Pods
         self._store: PermitStore
@@ -93,11 +94,14 @@ class Barrier:
             previous.set_result("kube-scheduler has asked again")
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[pod.uid] = future
+        self._refused.discard(pod.uid)
         self._store.apply(pod.key, Arrived(pod.uid))
         try:
             async with asyncio.timeout(BIND_SECONDS):
                 return await future
         except TimeoutError:
+            if pod.uid in self._store.permit(pod.key).binding:
+                self._refused.add(pod.uid)
             return "the gang did not board in time"
         finally:
             if self._waiting.get(pod.uid) is future:
@@ -107,7 +111,7 @@ class Barrier:
     async def _finish(self, pod: Pod, node: str) -> None:
         """Bind a released member, and tell its permit and kube-scheduler how that went."""
         why = await self._create(pod, node)
-        if why == HUNG_UP:
+        if why == GIVEN_UP:
             self._store.apply(pod.key, Unbound(pod.uid))
         elif why:
             self._store.lose(pod, why, certain=True)
@@ -130,14 +134,11 @@ class Barrier:
         return known is not None and fitting(pod.shape.requests, self._room.free(known)) > 0
 
     async def _create(self, pod: Pod, node: str) -> str:
-        why = await self._binder.bind(pod, node, lambda: self._asked(pod))
+        why = await self._binder.bind(pod, node, lambda: pod.uid not in self._refused)
+        self._refused.discard(pod.uid)
         if not why:
             self._pods.bound(pod, node)
         return why
-
-    def _asked(self, pod: Pod) -> bool:
-        # Without a barrier, and for loose Pods, our work is cancelled as soon as kube-scheduler hangs up.
-        return pod.uid in self._waiting or not pod.gang or not self._closed
 
     def _answer(self, uid: str, text: str) -> None:
         future = self._waiting.pop(uid, None)

@@ -16,7 +16,7 @@ from extender.api import ApiError, Json, pod_path
 from extender.registry import Registry
 from gangs.pods import Pod
 
-HUNG_UP: Final = "kube-scheduler gave up waiting"
+GIVEN_UP: Final = "the call was answered before it was bound"
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 _CONFLICT: Final = 409
 
@@ -47,22 +47,23 @@ class Binder:
         self._term = term
         self._preconditions = preconditions
 
-    async def bind(self, pod: Pod, node: str, asked: Callable[[], bool]) -> str:
+    async def bind(self, pod: Pod, node: str, wanted: Callable[[], bool]) -> str:
         """Create the Binding: "" when the Pod is bound, else why not.
 
-        asked: whether kube-scheduler still waits. Once it has hung up it may have undone what the Pod
-        needs (claims, volumes); from then on we only look what became of the attempts made before, and
-        answer HUNG_UP where they were in vain.
+        wanted: whether kube-scheduler still may want it. Where it has died meanwhile it does: all that it did
+        for the Pod (claims, volumes) is done, and half a gang is worse than a late Pod. Where it was told
+        no, it has undone that; then we only look what became of the attempts made before, and answer
+        GIVEN_UP where they were in vain.
         """
         attempt, pod = 0, self._registry.pods.get(pod.uid, pod)
         while True:
             try:
-                if asked():
+                if wanted():
                     return await self._try(pod, node)
                 if await self._sits_there(pod, node):
                     return ""
-                if not asked():
-                    return HUNG_UP
+                if not wanted():
+                    return GIVEN_UP
             except _ChangedError as error:
                 pod = error.now
             except ApiError as error:

@@ -81,7 +81,7 @@ class Withdrew:
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
-    """The Binding of a released member was not made, and kube-scheduler no longer waits for it."""
+    """The Binding of a released member was not made, and kube-scheduler was told so."""
 
     uid: str
 

@@ -240,22 +240,31 @@ class TestTrouble:
         world.api.objects["/api/v1/namespaces/default/pods/llm-0"] = on_node(pod, "a0")
         assert await asyncio.wait_for(call(world, pod), 60) == ""
 
-    async def test_once_kube_scheduler_has_hung_up_no_late_binding_is_tried_and_the_seat_stays(self) -> None:
+    async def test_a_released_member_is_bound_even_where_kube_scheduler_has_died_meanwhile(self) -> None:
         world, (pod,) = boarding(1)
-        world.api.fail("/binding", *[0] * 100)
+        world.api.fail("/binding", 0, 0, 0)
         await hang_up(call(world, pod))
         await asyncio.sleep(10)
-        assert len(world.api.paths()) == 1
+        assert world.registry.pods[pod.uid].node == "a0"
+        assert len(world.api.paths()) == 4
+
+    async def test_a_member_whose_call_was_answered_no_is_not_bound_any_more_but_keeps_its_seat(self) -> None:
+        world, (pod,) = boarding(1)
+        world.api.fail("/binding", *[0] * 1000)
+        assert await call(world, pod) == "the gang did not board in time"
+        world.api.errors.clear()
+        tried = len(world.api.paths())
+        await asyncio.sleep(10)
+        assert len(world.api.paths()) == tried
         assert world.seat(pod) == "a0"
         assert world.store.permit(KEY).binding == frozenset()
-        world.api.errors.clear()
         assert await call(world, pod) == ""
 
-    async def test_a_binding_whose_answer_was_lost_is_found_after_kube_scheduler_has_hung_up(self) -> None:
+    async def test_a_binding_whose_answer_was_lost_is_found_after_the_call_was_answered(self) -> None:
         world, (pod,) = boarding(1)
-        world.api.fail("/binding", 0)
-        world.api.objects["/api/v1/namespaces/default/pods/llm-0"] = on_node(pod, "a0")
-        await hang_up(call(world, pod))
+        world.api.fail("/binding", *[0] * 1000)
+        await call(world, pod)
+        world.api.objects[POD] = on_node(pod, "a0")
         await asyncio.sleep(10)
         assert world.registry.pods[pod.uid].node == "a0"
 

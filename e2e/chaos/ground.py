@@ -1,0 +1,158 @@
+"""What faults and workloads act on: the cluster, the product's processes, and what is to be healed later."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from e2e.chaos.errors import Errors
+from e2e.checker import is_finished, node_of
+from e2e.expected import CLIQUE
+from e2e.kube import Kube, KubectlError
+from e2e.observer import Observer
+from e2e.stage import Stage, StageError, restarted
+
+Json = Mapping[str, Any]
+
+NAMESPACE: Final = "chaos"
+API_SERVER: Final = "kube-apiserver"
+_AGAIN_SECONDS: Final = 0.5
+_PAST: Final = ("NotFound", "AlreadyExists")
+
+
+class NotYetError(Exception):
+    """This can't be healed now; it is tried again."""
+
+
+@dataclass(slots=True)
+class Ground:
+    """One run's cluster. name: the cluster's. over: set when everything is to be healed at once."""
+
+    stage: Stage
+    observer: Observer
+    errors: Errors
+    rng: random.Random
+    name: str
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    healing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    @property
+    def kube(self) -> Kube:
+        """The cluster, past the proxy."""
+        return self.stage.kube
+
+    @property
+    def nodes(self) -> Mapping[str, Json]:
+        """Nodes as the observer knows them."""
+        return self.observer.snapshot().nodes
+
+    @property
+    def pods(self) -> list[Json]:
+        """Pods of our namespace, as the observer knows them."""
+        known = self.observer.snapshot().pods.values()
+        return [p for p in known if p["metadata"]["namespace"] == NAMESPACE]
+
+    def pid(self, part: str) -> int | None:
+        """The process of a part of the product, or of the API server; None while it doesn't run."""
+        if part == API_SERVER:
+            return _api_server(self.name)
+        try:
+            return self.stage.pid(part)
+        except (StageError, OSError):
+            return None
+
+    def send(self, part: str, number: signal.Signals) -> bool:
+        """Send a signal to a part; whether it was there."""
+        pid = self.pid(part)
+        if pid is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        return True
+
+    async def restart_cluster(self) -> None:
+        """Start what was killed of the control plane."""
+        await restarted(self.name)
+
+    async def patch_node(self, name: str, body: Json, subresource: str = "") -> None:
+        """Merge patch of a Node. Raises KubectlError."""
+        part = [f"--subresource={subresource}"] if subresource else []
+        await self.kube.run("patch", "node", name, "--type=merge", *part, "-p", json.dumps(body))
+
+    async def set_ready(self, name: str, status: str) -> None:
+        """Write a node's Ready condition, as its kubelet does it."""
+        conditions = [c for c in self.nodes[name]["status"]["conditions"] if c["type"] != "Ready"]
+        ready = {"type": "Ready", "status": status, "reason": "Chaos"}
+        await self.patch_node(name, {"status": {"conditions": [*conditions, ready]}}, "status")
+
+    async def restore_label(self, name: str, clique: str) -> None:
+        """Move a node back into its clique. Raises NotYetError while that would tear somebody apart."""
+        if self.used(name):
+            raise NotYetError(name)
+        await self.patch_node(name, {"metadata": {"labels": {CLIQUE: clique}}})
+
+    async def create(self, obj: Json) -> None:
+        """Create an object in our namespace, or a Node. Raises KubectlError."""
+        await self.kube.run("-n", NAMESPACE, "create", "-f", "-", stdin=json.dumps(obj))
+
+    async def fail_pod(self, name: str, reason: str) -> None:
+        """Write a Pod's failure, as a kubelet does it. Raises KubectlError."""
+        body = json.dumps({"status": {"phase": "Failed", "reason": reason}})
+        where = ("-n", NAMESPACE, "patch", "pod", name, "--type=merge", "--subresource=status")
+        await self.kube.run(*where, "-p", body)
+
+    async def delete(self, kind: str, name: str) -> None:
+        """Delete an object at once, if it is there. Raises KubectlError."""
+        now = ("--wait=false", "--ignore-not-found", "--grace-period=0", "--force")
+        await self.kube.run("-n", NAMESPACE, "delete", kind, name, *now)
+
+    def used(self, node: str) -> bool:
+        """Whether somebody sits on the node or is promised a seat on it."""
+        rows = [p for p in self.pods if not is_finished(p)]
+        return any(node in (node_of(p), (p.get("status") or {}).get("nominatedNodeName")) for p in rows)
+
+    def heal_later(self, what: str, seconds: float, heal: Callable[[], Awaitable[None]]) -> None:
+        """Undo a fault after a while, or as soon as the run is over."""
+        if what not in self.healing:
+            self.healing[what] = asyncio.create_task(self._heal(what, seconds, heal))
+
+    async def _heal(self, what: str, seconds: float, heal: Callable[[], Awaitable[None]]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.over.wait()
+        while True:
+            if await _healed(heal):
+                break
+            await asyncio.sleep(_AGAIN_SECONDS)
+        del self.healing[what]
+
+    async def heal_all(self) -> None:
+        """Undo every fault now."""
+        self.over.set()
+        await asyncio.gather(*self.healing.values())
+
+
+async def _healed(heal: Callable[[], Awaitable[None]]) -> bool:
+    """Whether it is done; the API server may be away just now, because of another fault."""
+    try:
+        await heal()
+    except NotYetError:
+        return False
+    except KubectlError as error:
+        return any(word in str(error) for word in _PAST)
+    return True
+
+
+def _api_server(cluster: str) -> int | None:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if Path(words[0]).name == API_SERVER and any(f"/{cluster}/" in word for word in words):
+                return int(path.parent.name)
+    return None

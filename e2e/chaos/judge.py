@@ -1,0 +1,100 @@
+"""The checker for a cluster in which Pods die: what of that is a broken promise, and what isn't.
+
+Beyond the checker of the demo: a gang that was whole once and loses a member is not partial (replacements
+board singly); a node on which a Pod of others was bound at the same moment is not our overcommit; and a
+gang is stuck that could board, by a search over the API's state, for 30 s and doesn't.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from e2e.checker import Checker, Snapshot, Violation, capacity, gpus_of, is_live, node_of, promised, taken
+from e2e.expected import CLIQUE, Gang, gangs
+
+Json = Mapping[str, Any]
+
+STUCK_SECONDS: Final = 30.0
+BLIND_SECONDS: Final = 2.0
+FOREIGN: Final = "chaos/foreign"  # label of Pods that another scheduler has bound
+
+
+class Judge(Checker):
+    """Looks at snapshot after snapshot. aboard: gangs that were whole at least once, by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aboard: set[str] = set()
+        self.waiting: list[str] = []
+        self._last = 0.0
+        self._could: dict[str, float] = {}
+        self._mixed: set[str] = set()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Judge this moment."""
+        if snapshot.at - self._last > BLIND_SECONDS:  # nobody knows for how long it was so meanwhile
+            self._partial_since.clear()
+            self._could.clear()
+        self._last = snapshot.at
+        live = {uid: pod for uid, pod in snapshot.pods.items() if is_live(pod)}
+        asked = gangs(live.values(), snapshot.statefulsets.values())
+        whole = {g.name for g in asked if sum(bool(node_of(live[uid])) for uid in g.members) >= g.floor}
+        self.aboard |= whole
+        self.waiting = sorted(g.name for g in asked if g.name not in whole)
+        self._mixed |= {node_of(p) for p in live.values() if FOREIGN in (p["metadata"].get("labels") or {})}
+        super().look(snapshot)
+        for violation in [
+            v for v in self.violations if v.promise == "overcommit" and v.subject in self._mixed
+        ]:
+            del self.violations[violation]
+        for violation in self._stuck(asked, live, snapshot):
+            self.violations.setdefault(violation, snapshot.at)
+
+    def _partial(self, gang: Gang, live: Mapping[str, Json], at: float) -> Iterable[Violation]:
+        return () if gang.name in self.aboard else super()._partial(gang, live, at)
+
+    def _stuck(self, asked: list[Gang], live: Mapping[str, Json], snapshot: Snapshot) -> Iterable[Violation]:
+        """Only the oldest that waits: a domain may be kept for it, which holds up the others rightly."""
+        waiting = [g for g in asked if g.name in self.waiting and len(g.members) >= g.floor]
+        oldest = min(waiting, key=lambda g: _age(g, live), default=None)
+        for name in self._could.keys() - ({oldest.name} if oldest else set()):
+            del self._could[name]
+        if oldest is None or not _fits(oldest, live, snapshot):
+            self._could.clear()
+            return
+        since = self._could.setdefault(oldest.name, snapshot.at)
+        if snapshot.at - since >= STUCK_SECONDS:
+            yield Violation("stuck", oldest.name, f"there was room for it for {STUCK_SECONDS:.0f} s")
+
+
+def _age(gang: Gang, live: Mapping[str, Json]) -> tuple[str, str]:
+    return min(str(live[uid]["metadata"]["creationTimestamp"]) for uid in gang.members), gang.name
+
+
+def _fits(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
+    """Whether its unbound members have room in one clique; members are alike, so counting is a search."""
+    unbound = [live[uid] for uid in gang.members if not node_of(live[uid])]
+    bound = {node_of(live[uid]) for uid in gang.members} - {""}
+    need = gpus_of(unbound[0]) if unbound else 0
+    if not need:
+        return False
+    others = {uid: pod for uid, pod in live.items() if uid not in gang.members}
+    used, held = taken(snapshot.pods.values()), promised(others)
+    slots: dict[str, int] = {}
+    for name, node in snapshot.nodes.items():
+        clique = node["metadata"]["labels"].get(CLIQUE)
+        if clique and _open(node):
+            free = capacity(snapshot.nodes, name) - used[name] - held[name]
+            slots[clique] = slots.get(clique, 0) + max(0, free // need)
+    here = {snapshot.nodes[n]["metadata"]["labels"].get(CLIQUE) for n in bound if n in snapshot.nodes}
+    return any(count >= len(unbound) for clique, count in slots.items() if not here or clique in here)
+
+
+def _open(node: Json) -> bool:
+    spec = node.get("spec") or {}
+    ready = any(
+        c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions") or ()
+    )
+    taints = [t for t in spec.get("taints") or () if t["effect"] != "PreferNoSchedule"]
+    return (
+        ready and not spec.get("unschedulable") and not [t for t in taints if not t["key"].startswith("kwok")]
+    )
