@@ -11,6 +11,8 @@ from typing import Any, Final
 from e2e.chaos.errors import STATUSES
 from e2e.chaos.ground import API_SERVER, Ground
 from e2e.chaos.judge import FOREIGN
+from e2e.chaos.overtake import overtake
+from e2e.chaos.siege import besiege
 from e2e.checker import capacity, gpus_of, is_live, node_of, promised, taken
 from e2e.expected import CLIQUE
 from e2e.proxy import Proxy
@@ -179,6 +181,8 @@ _ALWAYS: Final[dict[str, Kind]] = {
     "delete pod": delete_pod,
     "foreign bind": foreign_bind,
     "kubelet refuses": kubelet_refuses,
+    "overtake promise": overtake,
+    "unfinishable gang": besiege,
 }
 _DROP: Final = "drop watches"
 NAMES: Final = tuple(sorted([*_ALWAYS, _DROP]))
