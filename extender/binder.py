@@ -88,13 +88,14 @@ class Binder:
         now = await self._fresh(pod)
         if now and now.node == node:
             return ""
-        if now and now.live and not now.node and now.version != pod.version and self._ours(now, node):
+        if now and now.live and not now.node and now.version != pod.version and not self._foreign(pod, now):
             raise _ChangedError(now)
         return f"binding to {node} was refused: {error.message}"
 
-    def _ours(self, now: Pod, node: str) -> bool:
+    def _foreign(self, pod: Pod, now: Pod) -> bool:
+        """Whether another instance has planned it since; a plan that we knew is about to be replaced."""
         plan = now.valid_plan
-        return plan is None or (plan.node, plan.term) == (node, self._term())
+        return plan is not None and plan != pod.valid_plan and plan.term != self._term()
 
     async def _sits_there(self, pod: Pod, node: str) -> bool:
         now = await self._fresh(pod)

@@ -22,6 +22,10 @@ Json = dict[str, Any]
 Kind = Callable[[Ground], Awaitable[str | None]]
 
 _PARTS: Final = ("extender", "webhook", "kube-scheduler")
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_LOOKS: Final = 60
+_LOOK_SECONDS: Final = 0.05
+_ERRORS: Final = "errors"
 _TAINT: Final = {"key": "chaos/taint", "effect": "NoSchedule"}
 
 
@@ -38,12 +42,14 @@ def pausing(part: str, longest: float) -> Kind:
     """SIGSTOP for a while: it neither answers nor hangs up."""
 
     async def pause(ground: Ground) -> str | None:
-        pid = ground.pid(part)
-        if pid is None or not ground.send(part, signal.SIGSTOP):
+        what, seconds = f"pause of {part}", ground.rng.uniform(0.5, longest)
+        if what in ground.healing or not ground.send(part, signal.SIGSTOP):
             return None
-        seconds = ground.rng.uniform(0.5, longest)
-        await asyncio.sleep(seconds)
-        ground.send(part, signal.SIGCONT)
+
+        async def wake() -> None:
+            ground.send(part, signal.SIGCONT)
+
+        ground.heal_later(what, seconds, wake)
         return f"{part} sleeps for {seconds:.1f} s"
 
     return pause
@@ -63,9 +69,14 @@ def erring(status: int) -> Kind:
 
     async def err(ground: Ground) -> str | None:
         seconds = ground.rng.uniform(1.0, 4.0)
+        if _ERRORS in ground.healing:
+            return None
         ground.errors.status = status
-        await asyncio.sleep(seconds)
-        ground.errors.status = 0
+
+        async def end() -> None:
+            ground.errors.status = 0
+
+        ground.heal_later(_ERRORS, seconds, end)
         return f"half of all writes get {status} for {seconds:.1f} s"
 
     return err
@@ -152,9 +163,24 @@ async def foreign_bind(ground: Ground) -> str | None:
         return None
     node = ground.rng.choice(sorted(n for n in room if held[n]) or sorted(room))
     name = f"foreign-{ground.rng.randrange(10**9)}"
-    await ground.create(_foreign(name, node))
+    await ground.create(_pod(name, {"schedulerName": "somebody-else", "nodeName": node}, **{FOREIGN: "yes"}))
     ground.heal_later(f"pod {name}", 8, lambda: ground.delete("pod", name))
     return f"another scheduler binds {name} to {node}"
+
+
+async def aimed_pod(ground: Ground) -> str | None:
+    """A Pod of our scheduler that belongs to no gang will have this very node, which is promised to one."""
+    node, name = "", f"aimed-{ground.rng.randrange(10**9)}"
+    for _ in range(_LOOKS):
+        if hot := _promised(ground):
+            node = ground.rng.choice(hot)
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
+    if not node:
+        return None
+    await ground.create(_pod(name, {"schedulerName": "allaboard", "nodeSelector": {_HOSTNAME: node}}))
+    ground.heal_later(f"pod {name}", 6, lambda: ground.delete("pod", name))
+    return f"Pod {name} aims at {node}"
 
 
 async def kubelet_refuses(ground: Ground) -> str | None:
@@ -179,6 +205,7 @@ _ALWAYS: Final[dict[str, Kind]] = {
     "delete node": delete_node,
     "relabel node": relabel,
     "delete pod": delete_pod,
+    "aimed pod": aimed_pod,
     "foreign bind": foreign_bind,
     "kubelet refuses": kubelet_refuses,
     "overtake promise": overtake,
@@ -196,22 +223,24 @@ def kinds(proxy: Proxy) -> dict[str, Kind]:
 def _some_node(ground: Ground, allowed: Callable[[str], bool] = lambda _: True) -> str:
     """A node with GPUs; half of the time one that is promised to a member, where the harm is greatest."""
     nodes = sorted(n for n in ground.nodes if allowed(n) and capacity(ground.nodes, n))
-    wanted = sorted({str((p.get("status") or {}).get("nominatedNodeName") or "") for p in ground.pods})
-    hot = [n for n in wanted if n in nodes]
+    hot = [n for n in _promised(ground) if n in nodes]
     pool = hot if hot and ground.rng.random() < 0.5 else nodes
     return ground.rng.choice(pool) if pool else ""
 
 
-def _foreign(name: str, node: str) -> Json:
+def _promised(ground: Ground) -> list[str]:
+    """Nodes that are promised to members which aren't bound yet."""
+    live = {str(i): pod for i, pod in enumerate(ground.pods) if is_live(pod)}
+    return sorted(promised(live))
+
+
+def _pod(name: str, spec: Json, **labels: str) -> Json:
+    """A Pod that takes a whole node."""
     resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
+    container = {"name": "c", "image": "registry.invalid/x:1", "resources": resources}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {FOREIGN: "yes"}},
-        "spec": {
-            "nodeName": node,
-            "schedulerName": "somebody-else",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "c", "image": "registry.invalid/x:1", "resources": resources}],
-        },
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"terminationGracePeriodSeconds": 0, "containers": [container], **spec},
     }

@@ -80,6 +80,18 @@ class Ground:
         """Start what was killed of the control plane."""
         await restarted(self.name)
 
+    async def admit_nobody_unseen(self) -> None:
+        """Let the API server refuse Pods while the webhook is away, as in a cluster that is in earnest.
+
+        `allaboard dev` registers with Ignore; a Pod that slips through is scheduled by whom it names, and
+        no scheduler can make it a member any more.
+        """
+        kind = "mutatingwebhookconfigurations"
+        found = json.loads(await self.kube.run("get", kind, "zz-allaboard", "-o", "json"))
+        for entry in found["webhooks"]:
+            entry["failurePolicy"] = "Fail"
+        await self.kube.run("replace", "-f", "-", stdin=json.dumps(found))
+
     async def patch_node(self, name: str, body: Json, subresource: str = "") -> None:
         """Merge patch of a Node. Raises KubectlError."""
         part = [f"--subresource={subresource}"] if subresource else []

@@ -18,7 +18,7 @@ from e2e.chaos.faults import Kind, kinds
 from e2e.chaos.ground import NAMESPACE, Ground
 from e2e.chaos.judge import Judge
 from e2e.chaos.workload import Workload
-from e2e.checker import Violation
+from e2e.checker import Violation, node_of
 from e2e.kube import KubectlError
 from e2e.observer import observed
 from e2e.proxy import proxied
@@ -85,6 +85,8 @@ async def run(plan: Plan, say: Say) -> Outcome:
         say(f"all faults are done; healing, and waiting until {len(workload.gangs)} gangs were aboard")
         await ground.heal_all()
         outcome.left = await workload.settle(_SETTLE_SECONDS)
+        for name in outcome.left:
+            await _show(ground, name, say)
         telling.cancel()
         outcome.gangs, outcome.looks = workload.started, judge.looks
         outcome.violations = list(judge.violations)
@@ -105,7 +107,9 @@ async def _ground(plan: Plan) -> AsyncIterator[tuple[Ground, Judge, dict[str, Ki
         observer = await stack.enter_async_context(observed(kube.kubeconfig, judge, patient=True))
         await kube.namespace(NAMESPACE)
         table = {k: f for k, f in kinds(proxy).items() if not plan.only or k in plan.only}
-        yield Ground(await staged(kube, dev), observer, errors, rng, name), judge, table
+        ground = Ground(await staged(kube, dev), observer, errors, rng, name)
+        await ground.admit_nobody_unseen()
+        yield ground, judge, table
 
 
 async def _harm(plan: Plan, ground: Ground, table: dict[str, Kind], outcome: Outcome, say: Say) -> None:
@@ -129,6 +133,21 @@ async def _one(kind: str, table: dict[str, Kind], ground: Ground, outcome: Outco
     if done:
         outcome.faults[kind] += 1
         say(f"  {time.strftime('%H:%M:%S')} {done}")
+
+
+async def _show(ground: Ground, gang: str, say: Say) -> None:
+    """What there is to see of a gang that was left behind."""
+    for pod in sorted(ground.pods, key=lambda p: str(p["metadata"]["name"])):
+        meta, status = pod["metadata"], pod.get("status") or {}
+        if meta["name"].startswith(f"{gang}-"):
+            plan = (meta.get("annotations") or {}).get("allaboard.dev/plan", "none")
+            say(
+                f"LEFT {meta['name']}: node {node_of(pod) or 'none'}, {status.get('phase')}, "
+                f"gates {pod['spec'].get('schedulingGates') or 'none'}, created {meta['creationTimestamp']}, "
+                f"nominated {status.get('nominatedNodeName')}, plan {plan}"
+            )
+    told = await ground.kube.run("-n", NAMESPACE, "get", "events", "--sort-by=.lastTimestamp")
+    say("\n".join([line for line in told.splitlines() if f"{gang}-" in line or f"/{gang} " in line][-12:]))
 
 
 async def _tell(plan: Plan, outcome: Outcome, workload: Workload, judge: Judge, say: Say) -> None:

@@ -221,7 +221,15 @@ class TestTrouble:
         versions = [c.body["metadata"]["resourceVersion"] for c in world.api.calls if c.method == "POST"]
         assert versions == ["1", "2"]
 
-    @pytest.mark.parametrize(("node", "term"), [("a0", "8"), ("a3", "7")])
+    async def test_a_pod_on_which_our_last_plan_stands_still_is_bound_by_the_new_one(self) -> None:
+        world = a_world()
+        pod = make_pod(floor=1, required=LEVEL, version="1")
+        world.board(pod)
+        world.api.fail("/binding", 409)
+        world.api.objects[POD] = on_server(pod, "2", Plan("a3", ("a",), 9e9, pod.uid, world.term))
+        assert await call(world, pod) == ""
+
+    @pytest.mark.parametrize(("node", "term"), [("a0", "8"), ("a3", "8")])
     async def test_a_pod_that_another_instance_has_planned_anew_is_not_bound(
         self, node: str, term: str
     ) -> None:
