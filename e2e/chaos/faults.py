@@ -11,6 +11,7 @@ from typing import Any, Final
 from e2e.chaos.errors import STATUSES
 from e2e.chaos.ground import API_SERVER, Ground
 from e2e.chaos.judge import FOREIGN
+from e2e.chaos.latecomer import late_volume
 from e2e.chaos.overtake import overtake
 from e2e.chaos.siege import besiege
 from e2e.checker import capacity, gpus_of, is_live, node_of, promised, taken
@@ -208,6 +209,7 @@ _ALWAYS: Final[dict[str, Kind]] = {
     "aimed pod": aimed_pod,
     "foreign bind": foreign_bind,
     "kubelet refuses": kubelet_refuses,
+    "late volume": late_volume,
     "overtake promise": overtake,
     "unfinishable gang": besiege,
 }

@@ -102,19 +102,37 @@ class TestVerdict:
 
 
 @pytest.mark.cluster
+@pytest.mark.timeout(240)
 async def test_a_short_run_breaks_no_promise() -> None:
     told: list[str] = []
-    outcome = await run(Plan(faults=8, seed=7, only=_SHORT), told.append)
+    outcome = await run(Plan(faults=8, seed=7, gangs_at_once=5, only=_SHORT), told.append)
     assert (outcome.violations, outcome.left) == ([], []), "\n".join(told)
     assert outcome.faults.total() == 8
     assert outcome.gangs >= 5
 
 
 @pytest.mark.cluster
-async def test_a_short_run_without_the_barrier_breaks_them() -> None:
-    plan = Plan(faults=8, seed=7, only=("cordon node", "taint node", "answer 500"), unprotected=("barrier",))
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("off", "harm", "faults", "promise"),
+    [("barrier", "late volume", 1, "partial"), ("guard", "overtake promise", 3, "theft")],
+)
+async def test_with_a_protection_switched_off_a_promise_is_broken(
+    off: str, harm: str, faults: int, promise: str
+) -> None:
+    plan = Plan(faults=faults, seed=7, gangs_at_once=4, only=(harm,), unprotected=(off,))
     outcome = await run(plan, lambda _: None)
-    assert "partial" in {violation.promise for violation in outcome.violations}
+    assert promise in {violation.promise for violation in outcome.violations}
+    assert not outcome.kept
 
 
-_SHORT = ("kill extender", "kill kube-scheduler", "cordon node", "delete pod", "drop watches", "foreign bind")
+_SHORT = (
+    "kill extender",
+    "kill kube-scheduler",
+    "cordon node",
+    "delete pod",
+    "drop watches",
+    "foreign bind",
+    "late volume",
+    "overtake promise",
+)
