@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from e2e.chaos.faults import NAMES
 from e2e.chaos.judge import FOREIGN, STUCK_SECONDS, UNFINISHABLE_SECONDS, Judge
-from e2e.chaos.run import Outcome, Plan, run
+from e2e.chaos.run import Outcome, Plan, run, timetable
 from e2e.checker import Snapshot, Violation
 from tests.e2e.test_checker import node, pod
 
@@ -70,6 +71,16 @@ class TestJudge:
         foreign["metadata"]["labels"][FOREIGN] = "yes"
         assert show(judge, 1, pod("p0", "a0", floor=1), foreign) == []
         assert show(judge, 2, pod("p0", "a0", floor=1), pod("p1", "a0", floor=1)) == ["overcommit"]
+
+
+class TestTimetable:
+    def test_the_same_seed_does_the_same_harm_at_the_same_time(self) -> None:
+        first, again, other = (list(islice(timetable(seed, NAMES), 100)) for seed in (1, 1, 2))
+        assert first == again != other
+
+    def test_every_kind_comes_before_any_comes_again(self) -> None:
+        kinds = [kind for _, kind in islice(timetable(1, NAMES), 2 * len(NAMES))]
+        assert sorted(kinds[: len(NAMES)]) == sorted(kinds[len(NAMES) :]) == sorted(NAMES)
 
 
 class TestVerdict:
