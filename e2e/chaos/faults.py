@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from e2e.chaos.errors import STATUSES
-from e2e.chaos.ground import API_SERVER, Ground
+from e2e.chaos.ground import API_SERVER, ASLEEP, Ground
 from e2e.chaos.judge import FOREIGN
 from e2e.chaos.latecomer import late_volume
 from e2e.chaos.overtake import overtake
@@ -43,7 +43,7 @@ def pausing(part: str, longest: float) -> Kind:
     """SIGSTOP for a while: it neither answers nor hangs up."""
 
     async def pause(ground: Ground) -> str | None:
-        what, seconds = f"pause of {part}", ground.rng.uniform(0.5, longest)
+        what, seconds = f"{ASLEEP}{part}", ground.rng.uniform(0.5, longest)
         if what in ground.healing or not ground.send(part, signal.SIGSTOP):
             return None
 

@@ -6,7 +6,7 @@ board singly); one that can't be finished where it began has a minute to find ro
 could board, by a search over the API's state, for 30 s and doesn't.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from e2e.checker import (
@@ -32,12 +32,17 @@ FOREIGN: Final = "chaos/foreign"  # label of Pods that another scheduler has bou
 
 
 class Judge(Checker):
-    """Looks at snapshot after snapshot. aboard: gangs that were whole at least once, by name."""
+    """Looks at snapshot after snapshot.
+
+    aboard: gangs that were whole at least once, by name. disturbed: whether something is kept from working
+    just now, so that what is half done can't be at rest.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.aboard: set[str] = set()
         self.waiting: list[str] = []
+        self.disturbed: Callable[[], bool] = lambda: False
         self._last = 0.0
         self._now = Snapshot(0.0, {}, {}, {})
         self._could: dict[str, float] = {}
@@ -49,6 +54,9 @@ class Judge(Checker):
             self._partial_since.clear()
             self._could.clear()
             self._no_room_since.clear()
+        if self.disturbed():  # at rest is what counts: this time doesn't
+            passed = snapshot.at - self._last
+            self._partial_since = {name: at + passed for name, at in self._partial_since.items()}
         self._last = snapshot.at
         live = {uid: pod for uid, pod in snapshot.pods.items() if is_live(pod)}
         asked = gangs(live.values(), snapshot.statefulsets.values())

@@ -118,6 +118,7 @@ async def _ground(plan: Plan) -> AsyncIterator[tuple[Ground, Judge, dict[str, Ki
         await kube.namespace(NAMESPACE)
         table = {k: f for k, f in kinds(proxy).items() if not plan.only or k in plan.only}
         ground = Ground(await staged(kube, dev), observer, errors, rng, name)
+        judge.disturbed = lambda: ground.disturbed
         await ground.admit_nobody_unseen()
         yield ground, judge, table
 

@@ -37,6 +37,11 @@ class TestJudge:
     def test_half_a_gang_that_could_be_finished_is_partial(self) -> None:
         assert show(Judge(), 6, pod("p0", "a0"), pod("p1")) == ["partial"]
 
+    def test_time_in_which_something_was_kept_from_working_does_not_count(self) -> None:
+        judge = Judge()
+        judge.disturbed = lambda: True
+        assert show(judge, 20, pod("p0", "a0"), pod("p1")) == []
+
     def test_half_a_gang_without_room_for_the_rest_has_a_minute_to_be_undone(self) -> None:
         half = pod("p0", "a0"), pod("p1")
         assert show(Judge(), UNFINISHABLE_SECONDS - 1, *half, cordoned=("a1",)) == []
