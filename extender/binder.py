@@ -19,6 +19,7 @@ from gangs.pods import Pod
 GIVEN_UP: Final = "the call was answered before it was bound"
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 _CONFLICT: Final = 409
+_CONFLICTS: Final = 5  # in about 4 s
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +60,7 @@ class Binder:
         while True:
             try:
                 if wanted():
-                    return await self._try(pod, node)
+                    return await self._try(pod, node, last=attempt >= _CONFLICTS)
                 if await self._sits_there(pod, node):
                     return ""
                 if not wanted():
@@ -71,7 +72,7 @@ class Binder:
                 await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                 attempt += 1
 
-    async def _try(self, pod: Pod, node: str) -> str:
+    async def _try(self, pod: Pod, node: str, *, last: bool) -> str:
         """One attempt; raises ApiError or _ChangedError where another may go better."""
         try:
             await self._api.create(pod_path(pod.namespace, pod.name, "binding"), self._body(pod, node))
@@ -79,17 +80,23 @@ class Binder:
             if not _final(error):
                 raise
             if error.status == _CONFLICT:
-                return await self._after_conflict(pod, node, error)
+                return await self._after_conflict(pod, node, error, last=last)
             return f"binding to {node} was refused: {error.message}"
         return ""
 
-    async def _after_conflict(self, pod: Pod, node: str, error: ApiError) -> str:
-        """A conflict may mean that an earlier attempt has succeeded, or that the Pod has changed since."""
+    async def _after_conflict(self, pod: Pod, node: str, error: ApiError, *, last: bool) -> str:
+        """A conflict may mean that an earlier attempt has succeeded, or that the Pod has changed since.
+
+        One over an unchanged Pod isn't about the Pod and may pass; it does not count for ever.
+        """
         now = await self._fresh(pod)
         if now and now.node == node:
             return ""
-        if now and now.live and not now.node and now.version != pod.version and not self._foreign(pod, now):
-            raise _ChangedError(now)
+        if now and now.live and not now.node and not self._foreign(pod, now):
+            if now.version != pod.version:
+                raise _ChangedError(now)
+            if not last:
+                raise error
         return f"binding to {node} was refused: {error.message}"
 
     def _foreign(self, pod: Pod, now: Pod) -> bool:

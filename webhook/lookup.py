@@ -10,7 +10,7 @@ fails is a clause in Surroundings.failures, never an exception.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from webhook import read
@@ -20,9 +20,10 @@ Json = dict[str, Any]
 
 _KEEP_SECONDS: Final = 2.0
 _MAX_KEPT: Final = 4096
-# Three rounds at most follow one another, and the API server waits two seconds for us.
-_CALL_SECONDS: Final = 0.45
-_OWNER_SECONDS: Final = 0.7
+# For all rounds of one Pod: the API server waits two seconds for us. Most Pods need one round, which may
+# use it up.
+_GATHER_SECONDS: Final = 1.4
+_LATER_SECONDS: Final = 0.05  # what a later round gets at least: its answer may be at hand
 _LASTING: Final = (401, 403)  # a permission that lacks; waiting changes nothing
 
 _PATHS: Final = {
@@ -44,6 +45,15 @@ class Reader(Protocol):
 class _Failure:
     reason: str
     passing: bool = True
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """One Pod's look-ups. end: when they must be over; undecided: its owner couldn't be read just now."""
+
+    end: float
+    failures: list[str] = field(default_factory=list)
+    undecided: bool = False
 
 
 @dataclass(slots=True)
@@ -69,57 +79,54 @@ class Lookups:
 
     async def gather(self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool]) -> Surroundings:
         """Everything that the dialects may want to know about this Pod."""
-        failures, missed = list[str](), list[str]()
+        this = _Gathering(asyncio.get_running_loop().time() + _GATHER_SECONDS)
         namespace, owner = await asyncio.gather(
-            self._get(f"/api/v1/namespaces/{pod.namespace}"), self._owner(pod, failures, missed)
+            self._get(f"/api/v1/namespaces/{pod.namespace}", this), self._owner(pod, this)
         )
         if isinstance(namespace, _Failure):
-            failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
+            this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
-        topologies = await self._topologies(failures) if needs_topologies(pod, owner) else None
-        return Surroundings(owner, labels, topologies, tuple(failures), undecided=bool(missed))
+        topologies = await self._topologies(this) if needs_topologies(pod, owner) else None
+        return Surroundings(owner, labels, topologies, tuple(this.failures), this.undecided)
 
-    async def _owner(self, pod: Pod, failures: list[str], missed: list[str]) -> Owner | None:
+    async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
         reference = pod.controller
         if reference is None or reference.kind not in _PATHS:
             return None
-        found = await self._workload(pod.namespace, reference, failures, missed)
+        found = await self._workload(pod.namespace, reference, this)
         above = read.controller(found) if found else None
         if above is not None and above.kind == "Deployment":
-            reference, found = above, await self._workload(pod.namespace, above, failures, missed)
+            reference, found = above, await self._workload(pod.namespace, above, this)
         if found is None:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
 
-    async def _workload(
-        self, namespace: str, reference: Controller, failures: list[str], missed: list[str]
-    ) -> Json | None:
+    async def _workload(self, namespace: str, reference: Controller, this: _Gathering) -> Json | None:
         path = _PATHS[reference.kind].format(namespace, reference.name)
-        answer = await self._get(path, reference.uid, _OWNER_SECONDS)
+        answer = await self._get(path, this, reference.uid)
         if isinstance(answer, dict) and read.uid(answer) == reference.uid:
             return answer
-        if isinstance(answer, _Failure) and answer.passing:
-            missed.append(path)
+        this.undecided |= isinstance(answer, _Failure) and answer.passing
         why = answer.reason if isinstance(answer, _Failure) else "it is gone"
-        failures.append(f"{reference.kind.lower()} {namespace}/{reference.name} could not be read ({why})")
+        title = f"{reference.kind.lower()} {namespace}/{reference.name}"
+        this.failures.append(f"{title} could not be read ({why})")
         return None
 
-    async def _topologies(self, failures: list[str]) -> tuple[Topology, ...] | None:
-        answer = await self._get(_TOPOLOGIES)
+    async def _topologies(self, this: _Gathering) -> tuple[Topology, ...] | None:
+        answer = await self._get(_TOPOLOGIES, this)
         if isinstance(answer, _Failure):
-            failures.append(f"the Topologies could not be read ({answer.reason})")
+            this.failures.append(f"the Topologies could not be read ({answer.reason})")
             return None
         return read.topologies(answer or {})
 
-    async def _get(
-        self, path: str, version: str = "", seconds: float = _CALL_SECONDS
-    ) -> Json | _Failure | None:
+    async def _get(self, path: str, this: _Gathering, version: str = "") -> Json | _Failure | None:
         task = self._task(path, version)
+        seconds = max(this.end - asyncio.get_running_loop().time(), _LATER_SECONDS)
         try:
             # Shielded: others wait for the same answer, and a late one still serves the next Pod.
             return await asyncio.wait_for(asyncio.shield(task), seconds)
         except TimeoutError:
-            return _Failure(f"no answer within {seconds} s")
+            return _Failure(f"no answer within {seconds:.2g} s")
         except Exception as error:
             lasting = getattr(error, "status", 0) in _LASTING
             return _Failure(str(error) or type(error).__name__, passing=not lasting)

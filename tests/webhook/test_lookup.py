@@ -55,6 +55,18 @@ async def test_an_owner_that_is_gone_is_a_failure() -> None:
 
 
 @pytest.mark.looptime
+async def test_an_owner_that_is_read_slowly_is_still_read() -> None:
+    class Slow(World):
+        async def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
+            await asyncio.sleep(0.8)
+            return await super().get(path, params)
+
+    around = await gather(Lookups(Slow(LLM), asyncio.get_running_loop().time))
+    assert around.owner is not None
+    assert around.owner.size == 3
+
+
+@pytest.mark.looptime
 async def test_an_api_server_that_hangs_costs_less_than_a_second_and_a_half() -> None:
     loop = asyncio.get_running_loop()
     lookups = Lookups(Hanging(LLM), loop.time)
