@@ -83,6 +83,12 @@ class Judge(Checker):
         self._no_room_since.pop(gang.name, None)
         return super()._partial(gang, live, at)
 
+    def _thefts(self, snapshot: Snapshot, live: Mapping[str, Json]) -> Iterable[Violation]:
+        """A boarding of which a member was refused is over, though its nominations still stand."""
+        over = {_gang_label(pod) for pod in live.values() if _refused(pod)}
+        rows = {uid: p for uid, p in live.items() if node_of(p) or _gang_label(p) not in over}
+        return super()._thefts(snapshot, rows)
+
     def _stuck(self, asked: list[Gang], live: Mapping[str, Json], snapshot: Snapshot) -> Iterable[Violation]:
         """Only the oldest that waits: a domain may be kept for it, which holds up the others rightly."""
         waiting = [g for g in asked if g.name in self.waiting and len(g.members) >= g.floor]
@@ -101,6 +107,16 @@ def _shared(snapshot: Snapshot) -> set[str]:
     """Nodes that somebody else's scheduler has put a Pod on."""
     rows = snapshot.pods.values()
     return {node_of(p) for p in rows if FOREIGN in (p["metadata"].get("labels") or {}) and not is_finished(p)}
+
+
+def _gang_label(pod: Json) -> str:
+    return str((pod["metadata"].get("labels") or {}).get("allaboard.dev/gang", ""))
+
+
+def _refused(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    said = any(c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions)
+    return said and not node_of(pod) and bool(_gang_label(pod))
 
 
 def _age(gang: Gang, live: Mapping[str, Json]) -> tuple[str, str]:

@@ -52,6 +52,15 @@ class TestJudge:
         assert show(judge, 1, pod("p0", "a0"), pod("p1", "a1")) == []
         assert show(judge, 20, pod("p0", "a0"), pod("p2")) == []
 
+    @pytest.mark.parametrize(("refused", "found"), [(False, ["theft"]), (True, [])])
+    def test_room_is_stolen_only_from_a_boarding_that_goes_on(self, refused: bool, found: list[str]) -> None:
+        members = pod("p0", nominated="a0"), pod("p1", nominated="a1")
+        if refused:
+            members[1]["status"]["conditions"] = [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            ]
+        assert show(Judge(), 1, *members, pod("loose", "a0", gang="")) == found
+
     def test_a_gang_is_stuck_when_it_could_board_for_half_a_minute(self) -> None:
         waiting = pod("p0"), pod("p1")
         assert show(Judge(), STUCK_SECONDS - 1, *waiting) == []
