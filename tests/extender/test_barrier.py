@@ -211,7 +211,8 @@ class TestTrouble:
         world.api.fail("/binding", *[409] * 20, message="not now")
         assert await call(world, pod) == "binding to a0 was refused: not now"
         assert len(world.api.paths()) == 6
-        world.round(after=1)
+        await asyncio.sleep(1)
+        world.round()
         world.api.fail("/binding", 409, 409)
         assert await call(world, pod) == ""
 
