@@ -5,12 +5,14 @@ required node affinity. How much room is left is another question (gangs/room.py
 of kube-scheduler's NodeUnschedulable, TaintToleration and NodeAffinity filters.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 _UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,64}")  # int() also reads 1_000, which Go refuses
 _BLOCKING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
@@ -77,9 +79,8 @@ class Requirement:
         return False
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            have, bound = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        have, bound = _int64(value or ""), _int64(self.values[0] if self.values else "")
+        if have is None or bound is None:
             return False
         return have > bound if self.operator == "Gt" else have < bound
 
@@ -143,3 +144,9 @@ def blocker(shape: Shape, node: Node) -> Blocker | None:
 
 def _tolerated(shape: Shape, taint: Taint) -> bool:
     return any(t.tolerates(taint) for t in shape.tolerations)
+
+
+def _int64(text: str) -> int | None:
+    """The number as Go's strconv.ParseInt reads it, None where that fails."""
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None

@@ -137,3 +137,9 @@ def test_a_cordoned_node_admits_only_who_tolerates_the_cordon() -> None:
 def test_a_node_that_is_not_ready_admits_nobody() -> None:
     everything = Shape({"pods": 1}, tolerations=(Toleration("", "Exists", "", ""),))
     assert blocker(everything, make_node("n", ready=False)) is Blocker.NOT_READY
+
+
+@pytest.mark.parametrize("value", ["1_000", "9223372036854775808", "1.5", ""])
+def test_gt_and_lt_refuse_what_go_reads_as_no_64_bit_integer(value: str) -> None:
+    assert not Requirement("rank", "Gt", ("1",)).holds(value)
+    assert not Requirement("rank", "Lt", ("99999",)).holds(value)
