@@ -113,6 +113,16 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     return Rejection(found, kept.gang if kept and would_do else "")
 
 
+def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
+    """What each domain lacks that can't take the floor, by name. Packs every one: not for the hot path."""
+    need = max(1, boarding.floor)
+    return [
+        shortage(_lead(boarding), boarding.required, domain, room, need)
+        for domain in sorted(_eligible(boarding, room))
+        if not _holds(domain, boarding, room)
+    ]
+
+
 def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
     """The domain in which a gang that doesn't fit now will board first, as far as one can tell.
 
