@@ -12,14 +12,14 @@ rule: whole cliques stay whole); where none takes them all, the one that takes m
 equal inputs give equal answers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, pack
-from gangs.room import Domain, DomainRoom, Level, Room, domain_of
+from gangs.room import Domain, Level, Room, domain_of
 from gangs.shortage import Shortage, shortage
 
 WHOLE_CLUSTER: Final[Domain] = ()
@@ -157,15 +157,17 @@ def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
         if node in room.nodes
     }
     floor, wanted = max(1, boarding.floor), max(boarding.outlook, len(boarding.members))
-    now, later = _fits(boarding, room), _fits(boarding, room, wanted - len(boarding.members))
+    to_come = wanted - len(boarding.members)
+    now = _fits(boarding, room)
+    later = _fits(boarding, room, to_come) if to_come else now
     lead = room.domains(boarding.required, _lead(boarding))
 
     def rank(domain: Domain) -> tuple[bool, bool, int, Domain]:
-        fit = later(domain)
+        fit = later[domain]
         free = lead[domain].free if domain in lead else 0
         return domain not in hinted, fit < wanted, free if fit >= wanted else -fit, domain
 
-    return sorted((d for d in _eligible(boarding, room) if now(d) >= floor), key=rank)
+    return sorted((d for d, fit in now.items() if fit >= floor), key=rank)
 
 
 def _lead(boarding: Boarding) -> Shape:
@@ -180,20 +182,20 @@ def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
     return [d for d in known if d in boarding.anchors] if boarding.anchors else known
 
 
-def _fits(boarding: Boarding, room: Room, to_come: int = 0) -> Callable[[Domain], int]:
-    """How many members a domain takes at most: an upper bound, as shapes are counted each alone.
+def _fits(boarding: Boarding, room: Room, to_come: int = 0) -> Mapping[Domain, int]:
+    """How many members each domain takes at most: an upper bound, as shapes are counted each alone.
 
     to_come: members of the hardest shape that are expected beyond those to be placed.
     """
     counts = _by_shape(boarding.members)
     counts[_lead(boarding)] += to_come
-    rooms = [(number, room.domains(boarding.required, shape)) for shape, number in counts.items()]
-    nobody = DomainRoom()
-
-    def fit(domain: Domain) -> int:
-        return sum(min(number, left.get(domain, nobody).slots) for number, left in rooms)
-
-    return fit
+    fits = dict.fromkeys(_eligible(boarding, room), 0)
+    for shape, number in counts.items():
+        rooms = room.domains(boarding.required, shape)
+        for domain in fits:
+            if left := rooms.get(domain):
+                fits[domain] += left.slots if left.slots < number else number  # min() costs twice as much
+    return fits
 
 
 def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
