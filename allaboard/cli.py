@@ -223,9 +223,10 @@ def simulate(
 @app.command()
 def snapshot(kubeconfig: Kubeconfig = None) -> None:
     """Print the cluster's Nodes, Pods and Topologies for simulate. Commands and environments are left out."""
+    from allaboard.dev.settings import find_kubeconfig
     from allaboard.simulate.snapshot import snapshot as take
 
-    typer.echo(_ask(take(kubeconfig)), nl=False)
+    typer.echo(_ask(take(find_kubeconfig(kubeconfig))), nl=False)
 
 
 def main() -> None:
