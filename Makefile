@@ -7,6 +7,11 @@ READY := .venv/.ready
 # pytest arguments: make test ARGS='-k expression'
 ARGS ?=
 
+# make chaos: how many faults, and which run; UNPROTECTED=barrier is a negative control
+FAULTS ?= 500
+SEED ?= 1
+UNPROTECTED ?=
+
 .PHONY: help
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +27,10 @@ test: build ## run all tests, those against the real control plane too (ARGS go 
 .PHONY: bench
 bench: build ## boarding speed as a ratio against kube-scheduler alone (3 minutes; NODES=504 ROUNDS=3)
 	@$(PYTHON) -m bench.boarding
+
+.PHONY: chaos
+chaos: build ## faults over gangs on a real control plane, judged by the checker (FAULTS=500 SEED=1)
+	@$(PYTHON) -m e2e.chaos --faults $(FAULTS) --seed $(SEED) --quiet $(if $(UNPROTECTED),--unprotected $(UNPROTECTED))
 
 .PHONY: check
 check: setup ## lint, formatting, types, layers

@@ -1,6 +1,7 @@
 """The admission server: HTTP in front of mutate.py.
 
-    POST /mutate   AdmissionReview v1 in and out; 4xx only for what is no AdmissionReview at all
+    POST /mutate   AdmissionReview v1 in and out; 4xx only for what is no AdmissionReview at all, 503
+                   where a Pod's owner can't be read just now
     GET /healthz   the process runs
     GET /readyz    and would answer
 
@@ -20,7 +21,7 @@ from aiohttp import web
 
 from webhook import wire
 from webhook.lookup import Lookups, Reader
-from webhook.mutate import Mutator
+from webhook.mutate import Mutator, UndecidedError
 from webhook.pod import Pod
 
 _MAX_BODY: Final = 4 * 2**20  # the API server itself takes 3 MiB
@@ -84,7 +85,10 @@ def _mutate(mutator: Mutator) -> Callable[[web.Request], Awaitable[web.Response]
             return _refusal(400, str(error))
         if admission.pod is None:
             return _json(wire.answer(admission.uid, ()))
-        return _json(await _answer(mutator, admission.uid, admission.pod))
+        try:
+            return _json(await _answer(mutator, admission.uid, admission.pod))
+        except UndecidedError as error:
+            return _refusal(503, str(error))  # the registration's failurePolicy decides, as if we were away
 
     return mutate
 
@@ -92,6 +96,8 @@ def _mutate(mutator: Mutator) -> Callable[[web.Request], Awaitable[web.Response]
 async def _answer(mutator: Mutator, uid: str, pod: Pod) -> bytes:
     try:
         return wire.answer(uid, await mutator.operations(pod))
+    except UndecidedError:
+        raise
     except Exception:
         # A Pod is never denied, not even for a fault of ours.
         log.exception("could not judge a Pod; it was admitted as it is", pod=pod.title)

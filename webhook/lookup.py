@@ -4,7 +4,7 @@
                     owner ────┴► Deployment above ──► Topologies (only if a KAI key is there)
 
 Every answer is kept for two seconds and asked for once, however many Pods wait for it. A look-up that
-fails is a clause in Surroundings.failures, never an exception: the Pod is admitted all the same.
+fails is a clause in Surroundings.failures, never an exception.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ _KEEP_SECONDS: Final = 2.0
 _MAX_KEPT: Final = 4096
 # Three rounds at most follow one another, and the API server waits two seconds for us.
 _CALL_SECONDS: Final = 0.45
+_OWNER_SECONDS: Final = 0.7
+_LASTING: Final = (401, 403)  # a permission that lacks; waiting changes nothing
 
 _PATHS: Final = {
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/{}",
@@ -41,6 +43,7 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Failure:
     reason: str
+    passing: bool = True
 
 
 @dataclass(slots=True)
@@ -66,33 +69,37 @@ class Lookups:
 
     async def gather(self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool]) -> Surroundings:
         """Everything that the dialects may want to know about this Pod."""
-        failures: list[str] = []
+        failures, missed = list[str](), list[str]()
         namespace, owner = await asyncio.gather(
-            self._get(f"/api/v1/namespaces/{pod.namespace}"), self._owner(pod, failures)
+            self._get(f"/api/v1/namespaces/{pod.namespace}"), self._owner(pod, failures, missed)
         )
         if isinstance(namespace, _Failure):
             failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
         topologies = await self._topologies(failures) if needs_topologies(pod, owner) else None
-        return Surroundings(owner, labels, topologies, tuple(failures))
+        return Surroundings(owner, labels, topologies, tuple(failures), undecided=bool(missed))
 
-    async def _owner(self, pod: Pod, failures: list[str]) -> Owner | None:
+    async def _owner(self, pod: Pod, failures: list[str], missed: list[str]) -> Owner | None:
         reference = pod.controller
         if reference is None or reference.kind not in _PATHS:
             return None
-        found = await self._workload(pod.namespace, reference, failures)
+        found = await self._workload(pod.namespace, reference, failures, missed)
         above = read.controller(found) if found else None
         if above is not None and above.kind == "Deployment":
-            reference, found = above, await self._workload(pod.namespace, above, failures)
+            reference, found = above, await self._workload(pod.namespace, above, failures, missed)
         if found is None:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
 
-    async def _workload(self, namespace: str, reference: Controller, failures: list[str]) -> Json | None:
+    async def _workload(
+        self, namespace: str, reference: Controller, failures: list[str], missed: list[str]
+    ) -> Json | None:
         path = _PATHS[reference.kind].format(namespace, reference.name)
-        answer = await self._get(path, reference.uid)
+        answer = await self._get(path, reference.uid, _OWNER_SECONDS)
         if isinstance(answer, dict) and read.uid(answer) == reference.uid:
             return answer
+        if isinstance(answer, _Failure) and answer.passing:
+            missed.append(path)
         why = answer.reason if isinstance(answer, _Failure) else "it is gone"
         failures.append(f"{reference.kind.lower()} {namespace}/{reference.name} could not be read ({why})")
         return None
@@ -104,15 +111,18 @@ class Lookups:
             return None
         return read.topologies(answer or {})
 
-    async def _get(self, path: str, version: str = "") -> Json | _Failure | None:
+    async def _get(
+        self, path: str, version: str = "", seconds: float = _CALL_SECONDS
+    ) -> Json | _Failure | None:
         task = self._task(path, version)
         try:
             # Shielded: others wait for the same answer, and a late one still serves the next Pod.
-            return await asyncio.wait_for(asyncio.shield(task), _CALL_SECONDS)
+            return await asyncio.wait_for(asyncio.shield(task), seconds)
         except TimeoutError:
-            return _Failure(f"no answer within {_CALL_SECONDS} s")
+            return _Failure(f"no answer within {seconds} s")
         except Exception as error:
-            return _Failure(str(error) or type(error).__name__)
+            lasting = getattr(error, "status", 0) in _LASTING
+            return _Failure(str(error) or type(error).__name__, passing=not lasting)
 
     def _task(self, path: str, version: str) -> asyncio.Task[Json | None]:
         key, now = (path, version), self._clock()

@@ -2,8 +2,9 @@
 
     is it ours to touch? ──► look up owner, namespace, Topologies ──► what does it ask for? ──► patch
 
-The first and the last two steps are pure. Nothing here denies a Pod or raises: what could not be read
-or understood stands in the Pod's notes.
+The first and the last two steps are pure. Nothing here denies a Pod: what could not be read or understood
+stands in the Pod's notes. Only where its owner exists and can't be read just now is there no answer
+(docs/decisions/0005-an-owner-is-never-guessed.md).
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 _SYSTEM_NAMESPACE: Final = "kube-system"
 
 
+class UndecidedError(Exception):
+    """Whether the Pod asks for anything can't be found out now; the text says why."""
+
+
 class Mutator:
     """Answers one Pod at a time. profiles: the scheduler names that are served."""
 
@@ -29,10 +34,12 @@ class Mutator:
         self._profiles = tuple(profiles)
 
     async def operations(self, pod: Pod) -> list[Operation]:
-        """The JSON patch for this Pod, [] where it stays as it is."""
+        """The JSON patch for this Pod, [] where it stays as it is. Raises UndecidedError."""
         if not is_ours_to_touch(pod, self._profiles):
             return []
         around = await self._lookups.gather(pod, kai.needs_topologies)
+        if around.undecided:
+            raise UndecidedError(f"{pod.title}: {'; '.join(around.failures)}")
         return decide(pod, around, self._profiles)
 
 

@@ -1,6 +1,7 @@
 """`make chaos`: python -m e2e.chaos --help."""
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ from typing import Annotated
 import typer
 
 from e2e.chaos.faults import NAMES
-from e2e.chaos.run import Plan, run
+from e2e.chaos.run import Outcome, Plan, Say, run
 from e2e.stage import StageError
 
 
@@ -41,7 +42,10 @@ def main(
             typer.echo(line)
 
     try:
-        outcome = asyncio.run(run(plan, say))
+        outcome = asyncio.run(_stoppable(plan, say))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        typer.echo("stopped; nothing is left running", err=True)
+        sys.exit(1)
     except StageError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
@@ -52,6 +56,14 @@ def main(
     typer.echo(f"seed {seed}; the checker looked {outcome.looks} times")
     typer.echo(outcome.line())
     sys.exit(0 if outcome.kept else 1)
+
+
+async def _stoppable(plan: Plan, say: Say) -> Outcome:
+    """SIGTERM ends the run in order, as Ctrl-C does."""
+    running = asyncio.current_task()
+    assert running is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    return await run(plan, say)
 
 
 def _words(text: str) -> tuple[str, ...]:

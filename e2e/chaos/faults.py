@@ -9,8 +9,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from e2e.chaos.errors import STATUSES
-from e2e.chaos.ground import API_SERVER, Ground
+from e2e.chaos.ground import API_SERVER, ASLEEP, Ground
 from e2e.chaos.judge import FOREIGN
+from e2e.chaos.latecomer import late_volume
+from e2e.chaos.overtake import overtake
+from e2e.chaos.siege import besiege
 from e2e.checker import capacity, gpus_of, is_live, node_of, promised, taken
 from e2e.expected import CLIQUE
 from e2e.proxy import Proxy
@@ -40,7 +43,7 @@ def pausing(part: str, longest: float) -> Kind:
     """SIGSTOP for a while: it neither answers nor hangs up."""
 
     async def pause(ground: Ground) -> str | None:
-        what, seconds = f"pause of {part}", ground.rng.uniform(0.5, longest)
+        what, seconds = f"{ASLEEP}{part}", ground.rng.uniform(0.5, longest)
         if what in ground.healing or not ground.send(part, signal.SIGSTOP):
             return None
 
@@ -206,6 +209,9 @@ _ALWAYS: Final[dict[str, Kind]] = {
     "aimed pod": aimed_pod,
     "foreign bind": foreign_bind,
     "kubelet refuses": kubelet_refuses,
+    "late volume": late_volume,
+    "overtake promise": overtake,
+    "unfinishable gang": besiege,
 }
 _DROP: Final = "drop watches"
 NAMES: Final = tuple(sorted([*_ALWAYS, _DROP]))

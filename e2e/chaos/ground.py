@@ -22,6 +22,7 @@ Json = Mapping[str, Any]
 
 NAMESPACE: Final = "chaos"
 API_SERVER: Final = "kube-apiserver"
+ASLEEP: Final = "pause of "
 _AGAIN_SECONDS: Final = 0.5
 _PAST: Final = ("NotFound", "AlreadyExists")
 
@@ -57,6 +58,11 @@ class Ground:
         """Pods of our namespace, as the observer knows them."""
         known = self.observer.snapshot().pods.values()
         return [p for p in known if p["metadata"]["namespace"] == NAMESPACE]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether errors are answered or a part sleeps just now."""
+        return bool(self.errors.status) or any(what.startswith(ASLEEP) for what in self.healing)
 
     def pid(self, part: str) -> int | None:
         """The process of a part of the product, or of the API server; None while it doesn't run."""

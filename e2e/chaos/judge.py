@@ -1,56 +1,87 @@
 """The checker for a cluster in which Pods die: what of that is a broken promise, and what isn't.
 
 Beyond the checker of the demo: a gang that was whole once and loses a member is not partial (replacements
-board singly); a node on which a Pod of others was bound at the same moment is not our overcommit; and a
-gang is stuck that could board, by a search over the API's state, for 30 s and doesn't.
+board singly); one that can't be finished where it began has a minute to find room before it must start anew
+(rule 10); a node on which a Pod of others sits at that moment is not our overcommit; and a gang is stuck that
+could board, by a search over the API's state, for 30 s and doesn't.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from e2e.checker import Checker, Snapshot, Violation, capacity, gpus_of, is_live, node_of, promised, taken
+from e2e.checker import (
+    Checker,
+    Snapshot,
+    Violation,
+    capacity,
+    gpus_of,
+    is_finished,
+    is_live,
+    node_of,
+    promised,
+    taken,
+)
 from e2e.expected import CLIQUE, Gang, gangs
 
 Json = Mapping[str, Any]
 
 STUCK_SECONDS: Final = 30.0
 BLIND_SECONDS: Final = 2.0
+UNFINISHABLE_SECONDS: Final = 80.0  # the minute of rule 10, and time to notice and to evict
 FOREIGN: Final = "chaos/foreign"  # label of Pods that another scheduler has bound
 
 
 class Judge(Checker):
-    """Looks at snapshot after snapshot. aboard: gangs that were whole at least once, by name."""
+    """Looks at snapshot after snapshot.
+
+    aboard: gangs that were whole at least once, by name. disturbed: whether something is kept from working
+    just now, so that what is half done can't be at rest.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.aboard: set[str] = set()
         self.waiting: list[str] = []
+        self.disturbed: Callable[[], bool] = lambda: False
         self._last = 0.0
+        self._now = Snapshot(0.0, {}, {}, {})
         self._could: dict[str, float] = {}
-        self._mixed: set[str] = set()
+        self._no_room_since: dict[str, float] = {}
 
     def look(self, snapshot: Snapshot) -> None:
         """Judge this moment."""
         if snapshot.at - self._last > BLIND_SECONDS:  # nobody knows for how long it was so meanwhile
             self._partial_since.clear()
             self._could.clear()
+            self._no_room_since.clear()
+        if self.disturbed():  # at rest is what counts: this time doesn't
+            passed = snapshot.at - self._last
+            self._partial_since = {name: at + passed for name, at in self._partial_since.items()}
         self._last = snapshot.at
         live = {uid: pod for uid, pod in snapshot.pods.items() if is_live(pod)}
         asked = gangs(live.values(), snapshot.statefulsets.values())
         whole = {g.name for g in asked if sum(bool(node_of(live[uid])) for uid in g.members) >= g.floor}
         self.aboard |= whole
         self.waiting = sorted(g.name for g in asked if g.name not in whole)
-        self._mixed |= {node_of(p) for p in live.values() if FOREIGN in (p["metadata"].get("labels") or {})}
+        known = set(self.violations)
+        self._now = snapshot
         super().look(snapshot)
-        for violation in [
-            v for v in self.violations if v.promise == "overcommit" and v.subject in self._mixed
-        ]:
-            del self.violations[violation]
+        for violation in self.violations.keys() - known:
+            if violation.promise == "overcommit" and violation.subject in _shared(snapshot):
+                del self.violations[violation]
         for violation in self._stuck(asked, live, snapshot):
             self.violations.setdefault(violation, snapshot.at)
 
     def _partial(self, gang: Gang, live: Mapping[str, Json], at: float) -> Iterable[Violation]:
-        return () if gang.name in self.aboard else super()._partial(gang, live, at)
+        if gang.name in self.aboard:
+            return ()
+        if any(node_of(live[uid]) for uid in gang.members) and not _fits(gang, live, self._now):
+            self._partial_since.pop(gang.name, None)
+            if at - self._no_room_since.setdefault(gang.name, at) < UNFINISHABLE_SECONDS:
+                return ()
+            return (Violation("partial", gang.name, "it can't be finished there, and isn't undone"),)
+        self._no_room_since.pop(gang.name, None)
+        return super()._partial(gang, live, at)
 
     def _stuck(self, asked: list[Gang], live: Mapping[str, Json], snapshot: Snapshot) -> Iterable[Violation]:
         """Only the oldest that waits: a domain may be kept for it, which holds up the others rightly."""
@@ -64,6 +95,12 @@ class Judge(Checker):
         since = self._could.setdefault(oldest.name, snapshot.at)
         if snapshot.at - since >= STUCK_SECONDS:
             yield Violation("stuck", oldest.name, f"there was room for it for {STUCK_SECONDS:.0f} s")
+
+
+def _shared(snapshot: Snapshot) -> set[str]:
+    """Nodes that somebody else's scheduler has put a Pod on."""
+    rows = snapshot.pods.values()
+    return {node_of(p) for p in rows if FOREIGN in (p["metadata"].get("labels") or {}) and not is_finished(p)}
 
 
 def _age(gang: Gang, live: Mapping[str, Json]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +73,16 @@ class Outcome:
         )
 
 
+def timetable(seed: int, kinds: Iterable[str]) -> Iterator[tuple[float, str]]:
+    """Pauses and kinds without end: the same for the same seed, and every kind before any comes again."""
+    rng = random.Random(seed)
+    while True:
+        bag = sorted(kinds)
+        rng.shuffle(bag)
+        for kind in bag:
+            yield rng.uniform(*_PAUSE), kind
+
+
 async def run(plan: Plan, say: Say) -> Outcome:
     """Play the plan. Raises StageError."""
     began, outcome = time.monotonic(), Outcome()
@@ -108,19 +118,18 @@ async def _ground(plan: Plan) -> AsyncIterator[tuple[Ground, Judge, dict[str, Ki
         await kube.namespace(NAMESPACE)
         table = {k: f for k, f in kinds(proxy).items() if not plan.only or k in plan.only}
         ground = Ground(await staged(kube, dev), observer, errors, rng, name)
+        judge.disturbed = lambda: ground.disturbed
         await ground.admit_nobody_unseen()
         yield ground, judge, table
 
 
 async def _harm(plan: Plan, ground: Ground, table: dict[str, Kind], outcome: Outcome, say: Say) -> None:
-    """One fault after another; the order and the pauses follow from the seed."""
-    bag: list[str] = []
-    while sum(outcome.faults.values()) < plan.faults:
-        if not bag:  # every kind before any comes again
-            bag = sorted(table)
-            ground.rng.shuffle(bag)
-        await asyncio.sleep(ground.rng.uniform(*_PAUSE))
-        await _one(bag.pop(), table, ground, outcome, say)
+    """One fault after another."""
+    for pause, kind in timetable(plan.seed, table):
+        if outcome.faults.total() >= plan.faults:
+            return
+        await asyncio.sleep(pause)
+        await _one(kind, table, ground, outcome, say)
 
 
 async def _one(kind: str, table: dict[str, Kind], ground: Ground, outcome: Outcome, say: Say) -> None:

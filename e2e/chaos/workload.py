@@ -84,9 +84,9 @@ class Workload:
             await self._ground.kube.apply(NAMESPACE, [_bare(name, pod, gang.size) for pod in missing])
 
     async def _end_if_over(self, name: str, gang: Running) -> None:
-        """A gang runs for some seconds from when it was first whole."""
-        now = asyncio.get_running_loop().time()
-        if f"{NAMESPACE}/{name}" not in self._judge.aboard:
+        """A gang runs for some seconds from when it was first whole, and ends only while it is whole."""
+        now, full = asyncio.get_running_loop().time(), f"{NAMESPACE}/{name}"
+        if full not in self._judge.aboard or full in self._judge.waiting:
             return
         gang.ends = gang.ends or now + self._rng.uniform(3.0, 15.0)
         if now < gang.ends:

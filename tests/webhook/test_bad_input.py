@@ -1,6 +1,7 @@
 """What can't be understood is said (object, field, value, what is allowed), and the Pod is admitted."""
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
 from gangs import contract
 from gangs.notes import Note, decode
@@ -21,9 +22,13 @@ from tests.webhook.world import (
     parallel,
     pod,
     pod_terms,
+    review,
     with_gang,
     workload,
 )
+from webhook.app import application
+from webhook.lookup import Lookups
+from webhook.mutate import Mutator, UndecidedError
 
 LLM = "statefulset default/llm"
 OURS = contract.ANNOTATION_TOPOLOGY_REQUIRED
@@ -198,29 +203,48 @@ async def test_where_the_topologies_cannot_be_read_the_level_is_taken_as_written
     assert any("connection refused" in message for message, _ in notes(stored))
 
 
-async def test_an_owner_that_cannot_be_read_leaves_the_pod_with_what_it_says_itself() -> None:
+async def test_an_owner_that_we_may_not_read_leaves_the_pod_with_what_it_says_itself() -> None:
     train = workload("Job", "train", parallelism=4)
     world = World(MNNVL, train)
-    world.broken = ("jobs",)
+    world.forbidden = ("jobs",)
     stored = await admit(pod(train, {contract.ANNOTATION_TOPOLOGY_REQUIRED: CLIQUE}), world)
     assert annotations(stored)[contract.ANNOTATION_SIZE_FROM] == "owner"
     assert gates(stored) == [contract.GATE]
-    assert "job default/train could not be read (connection refused)" in notes(stored)[0][0]
+    assert "job default/train could not be read (forbidden)" in notes(stored)[0][0]
 
 
-async def test_a_statefulset_that_cannot_be_read_is_never_waited_for() -> None:
+async def test_a_statefulset_that_we_may_not_read_is_never_waited_for() -> None:
     llm = parallel("llm", replicas=4)
     world = World(MNNVL, llm)
-    world.broken = ("statefulsets",)
+    world.forbidden = ("statefulsets",)
     stored = await admit(pod(llm, {**NAMED, REQUIRED_LEVEL: CLIQUE}), world)
     assert annotations(stored)[MIN] == "1"
     assert contract.ANNOTATION_SIZE_FROM not in annotations(stored)
 
 
-async def test_a_pod_that_names_us_is_admitted_when_nothing_can_be_read_and_says_so() -> None:
+async def test_a_pod_that_names_us_is_admitted_when_nothing_may_be_read_and_says_so() -> None:
     llm = parallel("llm", {**NAMED, REQUIRED_LEVEL: CLIQUE})
     world = World(MNNVL, llm)
-    world.broken = ("/",)
+    world.forbidden = ("/",)
     stored = await admit(pod(llm, schedulerName="allaboard"), world)
     assert gates(stored) == []
     assert len(notes(stored)) == 2
+
+
+@pytest.mark.parametrize("annotated", [{}, {**NAMED, REQUIRED_LEVEL: CLIQUE}])
+async def test_an_owner_that_can_not_be_read_just_now_is_not_guessed(annotated: dict[str, str]) -> None:
+    llm = parallel("llm", {**NAMED, REQUIRED_LEVEL: CLIQUE})
+    world = World(MNNVL, llm)
+    world.broken = ("statefulsets",)
+    with pytest.raises(UndecidedError, match="statefulset default/llm could not be read"):
+        await admit(pod(llm, annotated), world)
+
+
+async def test_the_api_server_is_told_that_there_is_no_answer() -> None:
+    world = World(MNNVL, parallel("llm"))
+    world.broken = ("statefulsets",)
+    app = application(Mutator(Lookups(world, lambda: 0.0), ("allaboard",)))
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.post("/mutate", json=review(pod(parallel("llm"))))
+        assert answer.status == 503
+        assert "statefulset default/llm could not be read" in (await answer.json())["message"]

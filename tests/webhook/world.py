@@ -40,12 +40,22 @@ _KINDS = {
 _TOPOLOGIES = "/apis/kai.scheduler/v1alpha1/topologies"
 
 
+class ForbiddenError(Exception):
+    """As the API client raises it."""
+
+    status = 403
+
+
 class World:
-    """An API server's objects, as a Reader. broken: paths (or parts of them) that answer with an error."""
+    """An API server's objects, as a Reader. broken: paths (or parts of them) that can't be reached.
+
+    forbidden: those that we lack permission for.
+    """
 
     def __init__(self, *objects: Json) -> None:
         self.objects: dict[str, Json] = {"/api/v1/namespaces/default": {"metadata": {"name": "default"}}}
         self.broken: tuple[str, ...] = ()
+        self.forbidden: tuple[str, ...] = ()
         self.calls: list[str] = []
         for obj in objects:
             self.add(obj)
@@ -60,6 +70,8 @@ class World:
         self.calls.append(path)
         if any(part in path for part in self.broken):
             raise ConnectionError("connection refused")
+        if any(part in path for part in self.forbidden):
+            raise ForbiddenError("forbidden")
         return self.objects.get(path)
 
 
