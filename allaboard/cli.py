@@ -193,6 +193,42 @@ def scheduler_config(
     typer.echo(rendered(settings), nl=False)
 
 
+@app.command()
+def simulate(
+    cluster: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Nodes, Pods and Topologies.")],
+    gang: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="Manifest of the workload.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json")] = "text",
+) -> None:
+    """Say where a gang would board and why other domains can't take it. No cluster needed.
+
+    Exit code 0: all gangs of the file board; 2: one does not.
+    """
+    import orjson
+
+    from allaboard.simulate.run import as_json, as_text
+    from allaboard.simulate.run import simulate as run
+
+    if output not in ("text", "json"):
+        raise UserError(f'--output: "{output}" is neither text nor json')
+    outcomes = run(cluster, gang)
+    if output == "json":
+        told = orjson.dumps([as_json(o) for o in outcomes], option=orjson.OPT_INDENT_2)
+        typer.echo(told.decode())
+    else:
+        typer.echo("\n".join(as_text(o) for o in outcomes))
+    if any(o.placement is None for o in outcomes):
+        raise SystemExit(2)
+
+
+@app.command()
+def snapshot(kubeconfig: Kubeconfig = None) -> None:
+    """Print the cluster's Nodes, Pods and Topologies for simulate. Commands and environments are left out."""
+    from allaboard.dev.settings import find_kubeconfig
+    from allaboard.simulate.snapshot import snapshot as take
+
+    typer.echo(_ask(take(find_kubeconfig(kubeconfig))), nl=False)
+
+
 def main() -> None:
     """Entry point of `allaboard`: user errors are one line and exit code 1."""
     from extender.api import ApiError, KubeconfigError

@@ -1,11 +1,14 @@
 """Members to nodes inside one domain.
 
 Hardest shape first, nodes in the order given, each filled before the next is opened. Members of one
-shape are alike, so for them counting slots is exact; between shapes the packing is greedy.
+shape are alike, so for them counting slots is exact; between shapes, and where a member avoids nodes,
+the packing is greedy. What it may miss is found by gangs/exact.py.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from gangs.nodes import Shape
 from gangs.room import Room, fitting, scarcest
@@ -19,57 +22,71 @@ class Candidate:
     shape: Shape
 
 
+Avoid: TypeAlias = frozenset[tuple[str, str]]
+"""(member, node) pairs not to be used."""
+
+OpenNodes: TypeAlias = Mapping[Shape, Mapping[str, int]]
+"""Per shape, the nodes that take it and how often."""
+
+
 def pack(
     members: Sequence[Candidate],
     fill: Sequence[str],
-    open_nodes: Mapping[Shape, Mapping[str, int]],
+    open_nodes: OpenNodes,
     room: Room,
-    avoid: frozenset[tuple[str, str]],
+    avoid: Avoid,
     hints: Mapping[str, str],
 ) -> dict[str, str]:
-    """A node for as many members as possible, by UID.
+    """A node for as many members as greed finds one for, by UID.
 
-    fill: node names in the order in which they are to be filled. open_nodes: per shape, the nodes that
-    take it and how often. avoid: (member, node) pairs not to be used. hints: nodes to be kept if possible.
+    fill: node names in the order in which they are to be filled. hints: nodes to be kept if possible.
     """
-    table = _Table(open_nodes, room)
+    table = Table(open_nodes, room)
     placed = {m.uid: n for m in members if (n := hints.get(m.uid)) and _sit(table, m, n, avoid)}
-    for shape in _hardest_first(dict.fromkeys(m.shape for m in members), open_nodes):
-        waiting = [m for m in members if m.shape is shape and m.uid not in placed]
+    for shape in hardest_first((m.shape for m in members), open_nodes):
+        waiting = deque(m for m in members if m.shape is shape and m.uid not in placed)
         for node in fill:
             if not waiting:
                 break
-            for _ in range(table.slots(shape, node)):
-                member = next((m for m in waiting if (m.uid, node) not in avoid), None)
-                if member is None:
-                    break
+            for member in _next(waiting, node, table.slots(shape, node), avoid):
                 table.sit(shape, node)
                 placed[member.uid] = node
-                waiting.remove(member)
     return placed
 
 
-def _sit(table: "_Table", member: Candidate, node: str, avoid: frozenset[tuple[str, str]]) -> bool:
+def hardness(shape: Shape) -> tuple[object, ...]:
+    """A sort key by what the shape asks for, the most first; equal for shapes that ask for the same."""
+    scarce = shape.requests.get(scarcest(shape.requests), 0)
+    return -scarce, sorted(shape.requests.items()), repr(replace(shape, requests={}))
+
+
+def hardest_first(shapes: Iterable[Shape], open_nodes: OpenNodes) -> list[Shape]:
+    """Each shape once: fewest nodes first, then the largest requests of what is scarce."""
+    return sorted(dict.fromkeys(shapes), key=lambda shape: (len(open_nodes[shape]), *hardness(shape)))
+
+
+def _next(waiting: deque[Candidate], node: str, number: int, avoid: Avoid) -> list[Candidate]:
+    """Take the first so many that may use the node; the others keep their places in the queue."""
+    taken: list[Candidate] = []
+    passed_over: list[Candidate] = []
+    while waiting and len(taken) < number:
+        member = waiting.popleft()
+        (passed_over if (member.uid, node) in avoid else taken).append(member)
+    waiting.extendleft(reversed(passed_over))
+    return taken
+
+
+def _sit(table: "Table", member: Candidate, node: str, avoid: Avoid) -> bool:
     if (member.uid, node) in avoid or not table.slots(member.shape, node):
         return False
     table.sit(member.shape, node)
     return True
 
 
-def _hardest_first(shapes: Iterable[Shape], open_nodes: Mapping[Shape, Mapping[str, int]]) -> list[Shape]:
-    """Fewest nodes first, then the largest requests of what is scarce."""
-
-    def key(shape: Shape) -> tuple[int, int, tuple[tuple[str, int], ...]]:
-        scarce = shape.requests.get(scarcest(shape.requests), 0)
-        return len(open_nodes[shape]), -scarce, tuple(sorted(shape.requests.items()))
-
-    return sorted(shapes, key=key)
-
-
-class _Table:
+class Table:
     """What is left of each node while one gang is being seated."""
 
-    def __init__(self, open_nodes: Mapping[Shape, Mapping[str, int]], room: Room) -> None:
+    def __init__(self, open_nodes: OpenNodes, room: Room) -> None:
         self._open = open_nodes
         self._room = room
         self._left: dict[str, dict[str, int]] = {}
@@ -82,6 +99,13 @@ class _Table:
 
     def sit(self, shape: Shape, node: str) -> None:
         """Seat one Pod of the shape on the node."""
+        self._change(shape, node, -1)
+
+    def rise(self, shape: Shape, node: str) -> None:
+        """Take one Pod of the shape off the node again."""
+        self._change(shape, node, 1)
+
+    def _change(self, shape: Shape, node: str, sign: int) -> None:
         left = self._left.setdefault(node, self._room.free(self._room.nodes[node]))
         for name, value in shape.requests.items():
-            left[name] = left.get(name, 0) - value
+            left[name] = left.get(name, 0) + sign * value

@@ -5,19 +5,21 @@ with a Placement or None, and explain() says which domain came closest and what 
 knows of Pods on the wire, of time or of permits.
 
     Boarding ──► domains that could hold the floor ──► best first ──► pack() ──► node per member
+                                                  greed found none ──► match(), search() ──┘
 
 Best is the domain with the least room left that still takes every member there is or will be (KAI's
 rule: whole cliques stay whole); where none takes them all, the one that takes most. Ties go by name, so
 equal inputs give equal answers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
-from gangs.packing import Candidate, pack
-from gangs.room import Domain, DomainRoom, Level, Room, domain_of
+from gangs.packing import Candidate, hardness, pack
+from gangs.room import Domain, Level, Room, domain_of
 from gangs.shortage import Shortage, shortage
 
 WHOLE_CLUSTER: Final[Domain] = ()
@@ -84,11 +86,18 @@ class Rejection:
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
     """Place at least the floor of the gang into one domain; None where that can't be done.
 
-    Deterministic: equal inputs give equal answers, whatever their order.
+    Deterministic: equal inputs give equal answers; the order of members decides only which of two equals
+    takes which node. Members of one shape: a placement that exists is found. Several shapes: found where
+    greed or a search of SEARCH_STEPS steps finds it. Never is a node given more than it has.
     """
-    for domain in _ranked(boarding, room):
+    floor = max(1, boarding.floor)
+    ranked = _ranked(boarding, room)
+    for domain in ranked:
         nodes = _pack_into(domain, boarding, room, kept)
-        if len(nodes) >= max(1, boarding.floor):
+        if len(nodes) >= floor:
+            return Placement(domain, nodes)
+    for domain, nodes in _exactly(ranked, boarding, room, kept):
+        if len(nodes) >= floor:
             return Placement(domain, nodes)
     return None
 
@@ -99,9 +108,19 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     if not domains:
         return Rejection(None)
     nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
-    would_do = kept and any(len(_pack_into(d, boarding, room, None)) >= boarding.floor for d in domains)
-    found = shortage(boarding.members[0].shape, boarding.required, nearest, room, max(1, boarding.floor))
+    would_do = kept and any(_holds(d, boarding, room) for d in domains)
+    found = shortage(_lead(boarding), boarding.required, nearest, room, max(1, boarding.floor))
     return Rejection(found, kept.gang if kept and would_do else "")
+
+
+def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
+    """What each domain lacks that can't take the floor, by name. Packs every one: not for the hot path."""
+    need = max(1, boarding.floor)
+    return [
+        shortage(_lead(boarding), boarding.required, domain, room, need)
+        for domain in sorted(_eligible(boarding, room))
+        if not _holds(domain, boarding, room)
+    ]
 
 
 def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
@@ -111,8 +130,7 @@ def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
     Looks at every node of the cluster, so not for every round.
     """
     empty = room.emptied()
-    floor = max(1, boarding.floor)
-    able = [d for d in _eligible(boarding, room) if len(_pack_into(d, boarding, empty, None)) >= floor]
+    able = [d for d in _eligible(boarding, room) if _holds(d, boarding, empty)]
     return min(able, key=lambda d: (-_slots(boarding, room, d), d), default=None)
 
 
@@ -121,7 +139,7 @@ def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
     empty = Room()
     for node in room.nodes_of(boarding.required, domain):
         empty.put_node(node)
-    return len(_pack_into(domain, boarding, empty, None)) >= max(1, boarding.floor)
+    return _holds(domain, boarding, empty)
 
 
 def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
@@ -138,36 +156,46 @@ def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
         for node in boarding.hints.values()
         if node in room.nodes
     }
-    wanted = max(boarding.outlook, len(boarding.members))
-    able = _may_hold(boarding, room)
-    first = room.domains(boarding.required, boarding.members[0].shape)
+    floor, wanted = max(1, boarding.floor), max(boarding.outlook, len(boarding.members))
+    to_come = wanted - len(boarding.members)
+    now = _fits(boarding, room)
+    later = _fits(boarding, room, to_come) if to_come else now
+    lead = room.domains(boarding.required, _lead(boarding))
 
     def rank(domain: Domain) -> tuple[bool, bool, int, Domain]:
-        left = first.get(domain) or DomainRoom()
-        enough = left.slots >= wanted
-        return domain not in hinted, not enough, left.free if enough else -left.slots, domain
+        fit = later[domain]
+        free = lead[domain].free if domain in lead else 0
+        return domain not in hinted, fit < wanted, free if fit >= wanted else -fit, domain
 
-    return sorted((d for d in _eligible(boarding, room) if able(d)), key=rank)
+    return sorted((d for d, fit in now.items() if fit >= floor), key=rank)
+
+
+def _lead(boarding: Boarding) -> Shape:
+    """The shape by which domains are compared: the hardest, whichever member comes first."""
+    return min({m.shape for m in boarding.members}, key=hardness)
 
 
 def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
     if not boarding.required:
         return (WHOLE_CLUSTER,)
-    known = room.domains(boarding.required, boarding.members[0].shape)
+    known = room.domains(boarding.required, _lead(boarding))
     return [d for d in known if d in boarding.anchors] if boarding.anchors else known
 
 
-def _may_hold(boarding: Boarding, room: Room) -> Callable[[Domain], bool]:
-    """Whether a domain may hold the floor: necessary, not sufficient, as shapes are counted each alone."""
+def _fits(boarding: Boarding, room: Room, to_come: int = 0) -> Mapping[Domain, int]:
+    """How many members each domain takes at most: an upper bound, as shapes are counted each alone.
+
+    to_come: members of the hardest shape that are expected beyond those to be placed.
+    """
     counts = _by_shape(boarding.members)
-    rooms = [(number, room.domains(boarding.required, shape)) for shape, number in counts.items()]
-    nobody = DomainRoom()
-
-    def able(domain: Domain) -> bool:
-        fit = sum(min(number, left.get(domain, nobody).slots) for number, left in rooms)
-        return fit >= max(1, boarding.floor)
-
-    return able
+    counts[_lead(boarding)] += to_come
+    fits = dict.fromkeys(_eligible(boarding, room), 0)
+    for shape, number in counts.items():
+        rooms = room.domains(boarding.required, shape)
+        for domain in fits:
+            if left := rooms.get(domain):
+                fits[domain] += left.slots if left.slots < number else number  # min() costs twice as much
+    return fits
 
 
 def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
@@ -178,24 +206,55 @@ def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
 
 
 def _slots(boarding: Boarding, room: Room, domain: Domain) -> int:
-    left = room.domains(boarding.required, boarding.members[0].shape).get(domain)
+    left = room.domains(boarding.required, _lead(boarding)).get(domain)
     return left.slots if left else 0
 
 
 def _pack_into(domain: Domain, boarding: Boarding, room: Room, kept: Kept | None) -> Mapping[str, str]:
-    if kept and kept.level == boarding.required and kept.domain == domain:
-        return {}
-    open_nodes: dict[Shape, dict[str, int]] = {}
-    for shape in _by_shape(boarding.members):
-        slots = room.members(boarding.required, shape, domain)
-        open_nodes[shape] = {n: s for n, s in slots.items() if not (kept and kept.holds(room.nodes[n]))}
+    open_nodes = _open_nodes(domain, boarding, room, kept)
     fill = _fill_order(boarding, room, open_nodes)
     return pack(boarding.members, fill, open_nodes, room, boarding.avoid, boarding.hints)
 
 
+def _holds(domain: Domain, boarding: Boarding, room: Room) -> bool:
+    floor = max(1, boarding.floor)
+    if len(_pack_into(domain, boarding, room, None)) >= floor:
+        return True
+    return any(len(nodes) >= floor for _, nodes in _exactly([domain], boarding, room, None))
+
+
+def _exactly(
+    ranked: Iterable[Domain], boarding: Boarding, room: Room, kept: Kept | None
+) -> Iterator[tuple[Domain, Mapping[str, str]]]:
+    """The same domains again, packed with more effort where effort can find more than greed did."""
+    shapes = _by_shape(boarding.members)
+    if len(shapes) == 1 and not boarding.avoid:
+        return
+    budget = Budget()
+    floor = max(1, boarding.floor)
+    for domain in ranked:
+        open_nodes = _open_nodes(domain, boarding, room, kept)
+        fill = _fill_order(boarding, room, open_nodes)
+        if len(shapes) == 1:
+            yield domain, match(boarding.members, fill, open_nodes[_lead(boarding)], boarding.avoid)
+        else:
+            yield domain, search(boarding.members, floor, fill, open_nodes, room, boarding.avoid, budget)
+
+
+def _open_nodes(
+    domain: Domain, boarding: Boarding, room: Room, kept: Kept | None
+) -> dict[Shape, Mapping[str, int]]:
+    """Per shape, the nodes of the domain that take it and are kept for nobody."""
+    open_nodes: dict[Shape, Mapping[str, int]] = {}
+    for shape in _by_shape(boarding.members):
+        slots = room.members(boarding.required, shape, domain)
+        open_nodes[shape] = {n: s for n, s in slots.items() if not (kept and kept.holds(room.nodes[n]))}
+    return open_nodes
+
+
 def _fill_order(boarding: Boarding, room: Room, open_nodes: Mapping[Shape, Mapping[str, int]]) -> list[str]:
     """The domain's nodes in the order in which they are filled: best preferred group first, fullest first."""
-    slots = open_nodes[boarding.members[0].shape]
+    slots = open_nodes[_lead(boarding)]
     names = {name for nodes in open_nodes.values() for name in nodes}
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda n: (slots.get(n, 0), n)):

@@ -76,7 +76,7 @@ def settle(
     unprotected: str = "",
 ) -> Settings:
     """Fill the gaps and check the rest. Raises UserError."""
-    config = _kubeconfig(kubeconfig)
+    config = find_kubeconfig(kubeconfig)
     folder = state_dir or _default_state_dir(config)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,7 +106,8 @@ def election(mode: str, lease: str, identity: str) -> Election:
     return Election(mode, known, identity or socket.gethostname())
 
 
-def _kubeconfig(given: Path | None) -> Path:
+def find_kubeconfig(given: Path | None) -> Path:
+    """The file given, else $KUBECONFIG, else ~/.kube/config; raises UserError where there is none."""
     named = os.environ.get("KUBECONFIG", "")
     candidates = [given] if given else [Path(p) for p in named.split(os.pathsep) if p]
     path = next(iter(candidates or [Path.home() / ".kube" / "config"]))

@@ -1,0 +1,1 @@
+"""`allaboard simulate`: the planner on files, without a cluster."""
