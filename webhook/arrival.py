@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from gangs import contract
 from webhook.pod import Pod
-from webhook.registration import ALLABOARD_PREFIX, KEYS, TOPOLOGY_PREFIX
+from webhook.registration import ALLABOARD_PREFIX, KEYS, LABEL_KEYS, TOPOLOGY_PREFIX
 
 
 def arrives(pod: Pod, namespace_labels: Mapping[str, str], profiles: Sequence[str]) -> bool:
@@ -21,7 +21,7 @@ def _named(pod: Pod, profiles: Sequence[str]) -> bool:
         return True
     if any(key.startswith((ALLABOARD_PREFIX, TOPOLOGY_PREFIX)) or key in KEYS for key in pod.annotations):
         return True
-    return any(key.startswith(ALLABOARD_PREFIX) for key in pod.labels)
+    return any(key.startswith(ALLABOARD_PREFIX) or key in LABEL_KEYS for key in pod.labels)
 
 
 def _asked_for_by(namespace_labels: Mapping[str, str]) -> bool:

@@ -64,17 +64,24 @@ class Lookups:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def gather(self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool]) -> Surroundings:
-        """Everything that the dialects may want to know about this Pod."""
+    async def gather(
+        self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool], group_path: str = ""
+    ) -> Surroundings:
+        """Everything that the dialects may want to know about this Pod.
+
+        group_path: where the PodGroup is that it names, "" if it names none.
+        """
         failures: list[str] = []
-        namespace, owner = await asyncio.gather(
-            self._get(f"/api/v1/namespaces/{pod.namespace}"), self._owner(pod, failures)
+        namespace, owner, group = await asyncio.gather(
+            self._get(f"/api/v1/namespaces/{pod.namespace}"),
+            self._owner(pod, failures),
+            self._group(group_path, failures),
         )
         if isinstance(namespace, _Failure):
             failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
         topologies = await self._topologies(failures) if needs_topologies(pod, owner) else None
-        return Surroundings(owner, labels, topologies, tuple(failures))
+        return Surroundings(owner, labels, topologies, tuple(failures), group)
 
     async def _owner(self, pod: Pod, failures: list[str]) -> Owner | None:
         reference = pod.controller
@@ -87,6 +94,13 @@ class Lookups:
         if found is None:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
+
+    async def _group(self, path: str, failures: list[str]) -> Json | None:
+        answer = await self._get(path) if path else None
+        if isinstance(answer, _Failure):
+            failures.append(f"podgroup {path.rsplit('/', 1)[-1]} could not be read ({answer.reason})")
+            return None
+        return answer
 
     async def _workload(self, namespace: str, reference: Controller, failures: list[str]) -> Json | None:
         path = _PATHS[reference.kind].format(namespace, reference.name)

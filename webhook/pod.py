@@ -95,9 +95,11 @@ class Surroundings:
     owner: None for a bare Pod, or one whose controller is of a kind that we don't know.
     topologies: every Topology there is, None where that could not be read (or nobody asked).
     failures: what could not be read and why, a clause each.
+    group: the PodGroup object that the Pod names, None where it names none or none was found.
     """
 
     owner: Owner | None
     namespace_labels: Mapping[str, str]
     topologies: tuple[Topology, ...] | None
     failures: tuple[str, ...] = ()
+    group: Mapping[str, Any] | None = None

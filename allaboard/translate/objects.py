@@ -28,6 +28,8 @@ class Objects:
                 topologies[manifest.name] = _checked(manifest)
             elif manifest.kind == "Namespace":
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
+            elif manifest.kind == "PodGroup":
+                self._by_path[_group_path(manifest)] = manifest.body
             elif manifest.kind in _PATHS:
                 self._by_path[_path(manifest)] = _identified(manifest)
         self._by_path[_TOPOLOGIES] = {"items": list(topologies.values())}
@@ -38,6 +40,11 @@ class Objects:
 
 def _path(manifest: Manifest) -> str:
     return _PATHS[manifest.kind].format(manifest.namespace, manifest.name)
+
+
+def _group_path(manifest: Manifest) -> str:
+    version = manifest.body.get("apiVersion", "")
+    return f"/apis/{version}/namespaces/{manifest.namespace}/podgroups/{manifest.name}"
 
 
 def _identified(manifest: Manifest) -> Json:

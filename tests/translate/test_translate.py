@@ -156,3 +156,18 @@ def test_what_cannot_be_understood_is_one_line_and_exit_code_1(
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     code, _, errors = translated(tmp_path / "none.yaml")
     assert (code, errors) == (1, f"error: {tmp_path / 'none.yaml'}: No such file or directory\n")
+
+
+def test_a_podgroup_in_the_files_gives_its_floor(tmp_path: Path) -> None:
+    group = """
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: train}
+spec: {minMember: 3}
+---
+kind: Pod
+metadata: {name: one, labels: {scheduling.x-k8s.io/pod-group: train}}
+spec: {containers: [{name: worker}]}
+"""
+    code, [entry], _ = translated(written(tmp_path, group))
+    assert (code, entry["gang"]["minMember"]) == (0, 3)
