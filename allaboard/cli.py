@@ -229,6 +229,30 @@ def snapshot(kubeconfig: Kubeconfig = None) -> None:
     typer.echo(_ask(take(find_kubeconfig(kubeconfig))), nl=False)
 
 
+@app.command()
+def translate(
+    file: Annotated[
+        list[Path],
+        typer.Option(
+            "--file", "-f", help="Manifests; may be given again, e.g. for Topologies and Namespaces."
+        ),
+    ],
+    profiles: Profiles = _PROFILES,
+) -> None:
+    """Print what the webhook would do with the workloads of these files, and which gangs result.
+
+    Needs no cluster. Exit code 1, with a line for each, where something can't be understood.
+    """
+    from allaboard.translate.command import run
+
+    rendered, problems = run(file, profiles)
+    typer.echo(rendered, nl=False)
+    for problem in problems:
+        _say(f"error: {problem}")
+    if problems:
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Entry point of `allaboard`: user errors are one line and exit code 1."""
     from extender.api import ApiError, KubeconfigError

@@ -44,6 +44,13 @@ NVCF_PARTITION: Final = "dra.nvcf.nvidia.io/nvlink-domain-partition"
 NVCF_INSTANCE_TYPE: Final = "nvca.nvcf.nvidia.io/workload-instance-type"
 NVCF_MINISERVICE: Final = "miniservice"
 
+COSCHEDULING_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+LIGHTWEIGHT_GROUP: Final = "pod-group.scheduling.sigs.k8s.io/name"
+LIGHTWEIGHT_MIN: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
+KOORDINATOR_GROUP: Final = "gang.scheduling.koordinator.sh/name"
+KOORDINATOR_MIN: Final = "gang.scheduling.koordinator.sh/min-available"
+
 NODE_CLIQUE: Final = "nvidia.com/gpu.clique"
 NODE_HOSTNAME: Final = "kubernetes.io/hostname"
 GPU: Final = "nvidia.com/gpu"

@@ -77,17 +77,25 @@ class Lookups:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def gather(self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool]) -> Surroundings:
-        """Everything that the dialects may want to know about this Pod."""
+    async def gather(
+        self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool], group_path: str = ""
+    ) -> Surroundings:
+        """Everything that the dialects may want to know about this Pod.
+
+        group_path: where the PodGroup is that it names, "" if it names none.
+        """
         this = _Gathering(asyncio.get_running_loop().time() + _GATHER_SECONDS)
-        namespace, owner = await asyncio.gather(
-            self._get(f"/api/v1/namespaces/{pod.namespace}", this), self._owner(pod, this)
+        namespace, owner, group = await asyncio.gather(
+            self._get(f"/api/v1/namespaces/{pod.namespace}", this),
+            self._owner(pod, this),
+            self._group(group_path, this),
         )
         if isinstance(namespace, _Failure):
             this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
         topologies = await self._topologies(this) if needs_topologies(pod, owner) else None
-        return Surroundings(owner, labels, topologies, tuple(this.failures), this.undecided)
+        failures = tuple(this.failures)
+        return Surroundings(owner, labels, topologies, failures, this.undecided, group)
 
     async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
         reference = pod.controller
@@ -100,6 +108,14 @@ class Lookups:
         if found is None:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
+
+    async def _group(self, path: str, this: _Gathering) -> Json | None:
+        answer = await self._get(path, this) if path else None
+        if isinstance(answer, _Failure):
+            this.undecided |= answer.passing
+            this.failures.append(f"podgroup {path.rsplit('/', 1)[-1]} could not be read ({answer.reason})")
+            return None
+        return answer
 
     async def _workload(self, namespace: str, reference: Controller, this: _Gathering) -> Json | None:
         path = _PATHS[reference.kind].format(namespace, reference.name)

@@ -12,7 +12,7 @@ from typing import Final
 
 from gangs import contract
 from gangs.notes import Note
-from webhook.dialects import kai, recognise
+from webhook.dialects import groups, kai, recognise
 from webhook.lookup import Lookups
 from webhook.patch import Operation
 from webhook.pod import Pod, Surroundings
@@ -37,7 +37,7 @@ class Mutator:
         """The JSON patch for this Pod, [] where it stays as it is. Raises UndecidedError."""
         if not is_ours_to_touch(pod, self._profiles):
             return []
-        around = await self._lookups.gather(pod, kai.needs_topologies)
+        around = await self._lookups.gather(pod, kai.needs_topologies, groups.path(pod))
         if around.undecided:
             raise UndecidedError(f"{pod.title}: {'; '.join(around.failures)}")
         return decide(pod, around, self._profiles)

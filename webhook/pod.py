@@ -96,6 +96,7 @@ class Surroundings:
     topologies: every Topology there is, None where that could not be read (or nobody asked).
     failures: what could not be read and why, a clause each.
     undecided: the owner is there, but the API server was too busy to show it: nothing may be guessed.
+    group: the PodGroup object that the Pod names, None where it names none or none was found.
     """
 
     owner: Owner | None
@@ -103,3 +104,4 @@ class Surroundings:
     topologies: tuple[Topology, ...] | None
     failures: tuple[str, ...] = ()
     undecided: bool = False
+    group: Mapping[str, Any] | None = None

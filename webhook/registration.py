@@ -130,22 +130,29 @@ _NEVER: Final = (
     ),
 )
 
-_ALLABOARD_PREFIX: Final = "allaboard.dev/"
-_KEYS: Final = (contract.NVCF_INDEX, contract.KAI_BATCH_MIN_MEMBER)
+ALLABOARD_PREFIX: Final = "allaboard.dev/"
+KEYS: Final = (
+    contract.NVCF_INDEX,
+    contract.KAI_BATCH_MIN_MEMBER,
+    contract.VOLCANO_GROUP,
+    contract.KOORDINATOR_GROUP,
+)
+LABEL_KEYS: Final = (contract.COSCHEDULING_GROUP, contract.LIGHTWEIGHT_GROUP)
 # Their common beginning; KAI's other keys (a queue, a priority) ask for no gang.
-_TOPOLOGY_PREFIX: Final = contract.KAI_TOPOLOGY
+TOPOLOGY_PREFIX: Final = contract.KAI_TOPOLOGY
 
 
 def _named(profiles: Sequence[str]) -> str:
     names = [name for name in profiles if name != contract.DEFAULT_SCHEDULER_NAME]
     annotation = (
-        f"k.startsWith('{_ALLABOARD_PREFIX}') || k.startsWith('{_TOPOLOGY_PREFIX}') || k in {_strings(_KEYS)}"
+        f"k.startsWith('{ALLABOARD_PREFIX}') || k.startsWith('{TOPOLOGY_PREFIX}') || k in {_strings(KEYS)}"
     )
+    label = f"k.startsWith('{ALLABOARD_PREFIX}') || k in {_strings(LABEL_KEYS)}"
     return (
         f"(has(object.spec.schedulerName) && object.spec.schedulerName in {_strings(names)})"
         f" || (has(object.metadata.annotations) && object.metadata.annotations.exists(k, {annotation}))"
         " || (has(object.metadata.labels)"
-        f" && object.metadata.labels.exists(k, k.startsWith('{_ALLABOARD_PREFIX}')))"
+        f" && object.metadata.labels.exists(k, {label}))"
     )
 
 

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 async def install(api: Api) -> None:
     """Create what is absent and wait until the CRDs are served. Raises UserError or ApiError."""
-    crds = list(_objects("crds"))
+    crds = list(shipped("crds"))
     for obj in crds:
         await _create_if_absent(api, obj)
     try:
@@ -34,11 +34,12 @@ async def install(api: Api) -> None:
     except TimeoutError:
         names = ", ".join(obj["metadata"]["name"] for obj in crds)
         raise UserError(f"CustomResourceDefinitions are not served after 30 s: {names}") from None
-    for obj in _objects("defaults"):
+    for obj in shipped("defaults"):
         await _create_if_absent(api, obj)
 
 
-def _objects(folder: str) -> Iterator[Json]:
+def shipped(folder: str) -> Iterator[Json]:
+    """The objects that we bring along: "crds" or "defaults"."""
     for file in sorted((_manifests() / folder).glob("*.yaml")):
         yield from (obj for obj in yaml.safe_load_all(file.read_text()) if obj)
 

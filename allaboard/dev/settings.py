@@ -85,7 +85,7 @@ def settle(
         raise UserError(f"--state-dir {folder}: {error.strerror or error}") from error
     return Settings(
         kubeconfig=config,
-        profiles=_profiles(profiles),
+        profiles=scheduler_names(profiles),
         webhook_host=_host(webhook_host),
         webhook_port=ports["webhook"],
         extender_port=ports["extender"],
@@ -143,7 +143,8 @@ def _host(text: str) -> str:
     )
 
 
-def _profiles(text: str) -> tuple[str, ...]:
+def scheduler_names(text: str) -> tuple[str, ...]:
+    """The scheduler names in a comma-separated list; raises UserError."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise UserError(f"--profiles: name at least one scheduler (default: {DEFAULT_PROFILES})")

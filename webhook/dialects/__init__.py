@@ -4,14 +4,16 @@ Each dialect has `recognise(pod, around) -> Ask | None`; the first that understa
 
     kai      KAI's annotations on the owner or the Pod
     nvcf     NVCF's legacy partitions, annotated or by namespace
+    groups   a group by name: coscheduling, lightweight labels, Koordinator, Volcano
     native   our own labels and annotations, or a namespace where everything is a gang
 
 A min-member of ours overrides the floor that another dialect arrives at: KAI has no word for it on a
 StatefulSet. NVCF's annotation beside KAI's keeps its label and affinity, since charts may rely on them.
+A group's name beside either is left unused, and a note says so.
 """
 
 from webhook.ask import Ask
-from webhook.dialects import kai, native, nvcf
+from webhook.dialects import groups, kai, native, nvcf
 from webhook.pod import Pod, Surroundings
 
 
@@ -19,8 +21,11 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     """What the workload asks for, None where it asks for nothing."""
     by_kai = kai.recognise(pod, around)
     if by_kai is not None:
-        return native.override(nvcf.alongside(by_kai, pod), pod, around.owner)
+        return native.override(groups.alongside(nvcf.alongside(by_kai, pod), pod), pod, around.owner)
     by_nvcf = nvcf.recognise(pod, around)
     if by_nvcf is not None:
-        return native.override(by_nvcf, pod, around.owner)
+        return native.override(groups.alongside(by_nvcf, pod), pod, around.owner)
+    by_group = groups.recognise(pod, around)
+    if by_group is not None:
+        return native.override(by_group, pod, None)
     return native.recognise(pod, around)

@@ -30,8 +30,8 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     owner = around.owner
     if not _asks(pod, around):
         return None
-    required, bad_required = _levels(pod, owner, contract.ANNOTATION_TOPOLOGY_REQUIRED)
-    preferred, bad_preferred = _levels(pod, owner, contract.ANNOTATION_TOPOLOGY_PREFERRED)
+    required, bad_required = levels(pod, owner, contract.ANNOTATION_TOPOLOGY_REQUIRED)
+    preferred, bad_preferred = levels(pod, owner, contract.ANNOTATION_TOPOLOGY_PREFERRED)
     notes = (*bad_required, *bad_preferred)
     counts = _counts(pod, owner)
     if counts is None:
@@ -114,11 +114,12 @@ def _all_that_can_wait(owner: Owner) -> Counts:
     return floor_of(owner, 1) if owner.one_by_one else all_of(owner)
 
 
-def _levels(pod: Pod, owner: Owner | None, key: str) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+def levels(pod: Pod, owner: Owner | None, key: str) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """The node label keys in one of our topology annotations, and what is wrong with the others."""
     title, value = _written(pod, owner, key)
-    levels = [level for level in (part.strip() for part in value.split(",")) if level]
-    bad = [level for level in levels if not is_label_key(level)]
-    return tuple(level for level in levels if level not in bad), _not_keys(title, key, bad)
+    named = [level for level in (part.strip() for part in value.split(",")) if level]
+    bad = [level for level in named if not is_label_key(level)]
+    return tuple(level for level in named if level not in bad), _not_keys(title, key, bad)
 
 
 def _not_keys(title: str, key: str, bad: Sequence[str]) -> tuple[Note, ...]:

@@ -1,0 +1,116 @@
+"""Groups by name: coscheduling, lightweight labels, Koordinator, Volcano."""
+
+import pytest
+
+from gangs import contract
+from tests.webhook.world import (
+    CLIQUE,
+    MNNVL,
+    REQUIRED_LEVEL,
+    TOPOLOGY,
+    Json,
+    World,
+    admit,
+    annotations,
+    counts,
+    gates,
+    labels,
+    notes,
+    operations,
+    parallel,
+    pod,
+    pod_terms,
+    with_gang,
+)
+from webhook.mutate import UndecidedError
+
+COSCHEDULING = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/train"
+VOLCANO = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/train"
+IN_GROUP = {contract.COSCHEDULING_GROUP: "train"}
+
+
+def world(path: str = "", minimum: object = 3) -> World:
+    made = World(MNNVL)
+    if path:
+        made.objects[path] = {"kind": "PodGroup", "spec": {"minMember": minimum}}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("member", "path"),
+    [
+        (pod(labels=IN_GROUP), COSCHEDULING),
+        (pod(labels={contract.LIGHTWEIGHT_GROUP: "train", contract.LIGHTWEIGHT_MIN: "3"}), ""),
+        (pod(annotations={contract.KOORDINATOR_GROUP: "train", contract.KOORDINATOR_MIN: "3"}), ""),
+        (pod(annotations={contract.VOLCANO_GROUP: "train"}), VOLCANO),
+    ],
+    ids=["coscheduling", "lightweight", "koordinator", "volcano"],
+)
+async def test_a_group_gives_gang_name_and_floor(member: Json, path: str) -> None:
+    stored = await admit(member, world(path))
+    assert labels(stored)[contract.LABEL_GANG].startswith("train-")
+    assert counts(stored) == ("3", "3", None)
+    assert gates(stored) == [contract.GATE]
+    assert notes(stored) == []
+    assert await operations(stored, world(path)) == []
+
+
+async def test_members_of_several_owners_with_one_group_are_one_gang() -> None:
+    one, other = parallel("one"), parallel("other")
+    stored = [await admit(pod(owner, labels=IN_GROUP), world(COSCHEDULING)) for owner in (one, other)]
+    assert labels(stored[0])[contract.LABEL_GANG] == labels(stored[1])[contract.LABEL_GANG]
+
+
+async def test_a_group_may_carry_our_topology_annotation() -> None:
+    level = {contract.ANNOTATION_TOPOLOGY_REQUIRED: CLIQUE}
+    stored = await admit(pod(annotations=level, labels=IN_GROUP), world(COSCHEDULING))
+    assert pod_terms(stored) == [with_gang(labels(stored)[contract.LABEL_GANG])]
+
+
+async def test_a_group_that_is_not_there_blocks_since_its_floor_is_not_known() -> None:
+    [(message, blocking)] = notes(await admit(pod(labels=IN_GROUP), world()))
+    assert blocking
+    assert message.startswith(f'pod default/solo: label {contract.COSCHEDULING_GROUP}: no PodGroup "train"')
+
+
+@pytest.mark.parametrize("minimum", [0, -1, "many", None])
+async def test_a_floor_that_is_no_number_blocks_and_names_object_and_field(minimum: object) -> None:
+    [(message, blocking)] = notes(await admit(pod(labels=IN_GROUP), world(COSCHEDULING, minimum)))
+    assert blocking
+    assert message.startswith(f'podgroup default/train: spec.minMember: "{minimum}" is no number')
+
+
+async def test_a_group_that_can_not_be_read_just_now_is_not_guessed() -> None:
+    failing = world()
+    failing.broken = ("podgroups",)
+    with pytest.raises(UndecidedError, match="podgroup train could not be read"):
+        await admit(pod(labels=IN_GROUP), failing)
+
+
+async def test_a_group_that_we_may_not_read_blocks_and_says_why() -> None:
+    failing = world()
+    failing.forbidden = ("podgroups",)
+    said = notes(await admit(pod(labels=IN_GROUP), failing))
+    assert any("podgroup train could not be read (forbidden)" in message for message, _ in said)
+    assert any(blocking for _, blocking in said)
+
+
+async def test_kai_decides_beside_a_group_and_a_note_says_so() -> None:
+    keys = {TOPOLOGY: "nvcf-mnnvl-topology", REQUIRED_LEVEL: CLIQUE}
+    llm = parallel("llm", keys, replicas=4)
+    kai = World(MNNVL, llm)
+    stored = await admit(pod(llm, labels=IN_GROUP), kai)
+    assert counts(stored) == ("4", "4", "owner")
+    assert [message for message, _ in notes(stored) if contract.COSCHEDULING_GROUP in message] != []
+
+
+async def test_pods_of_another_scheduler_stay_as_they_are() -> None:
+    member = pod(labels=IN_GROUP, schedulerName="scheduler-plugins-scheduler")
+    assert annotations(await admit(member, world(COSCHEDULING))) == annotations(member)
+
+
+async def test_a_group_name_that_leads_elsewhere_is_never_looked_up() -> None:
+    around = world()
+    stored = await admit(pod(annotations={contract.VOLCANO_GROUP: "../../secrets/key"}), around)
+    assert [call for call in around.calls if "secrets" in call or "podgroups" in call] == []
+    assert [blocking for _, blocking in notes(stored)] == [True]
