@@ -13,6 +13,8 @@ from webhook.registration import ALLABOARD_PREFIX, KEYS, LABEL_KEYS, TOPOLOGY_PR
 
 def arrives(pod: Pod, namespace_labels: Mapping[str, str], profiles: Sequence[str]) -> bool:
     """Whether the API server would show us this Pod (opt-outs aside, which mutate.py repeats)."""
+    if pod.scheduler not in ("", contract.DEFAULT_SCHEDULER_NAME, *profiles):
+        return False
     return _named(pod, profiles) or pod.accelerated or _asked_for_by(namespace_labels)
 
 

@@ -48,7 +48,8 @@ def build(where: Service | Url, ca_bundle: bytes, profiles: Sequence[str], *, ig
     ignore_failures: let Pods pass unseen while the webhook is away (development).
     """
     named, owned = _named(profiles), _OWNED
-    neither = (("not-named", f"!({named})"), ("not-owned", f"!({owned})"))
+    unclaimed = ("unclaimed", _unclaimed(profiles))
+    neither = (unclaimed, ("not-named", f"!({named})"), ("not-owned", f"!({owned})"))
     enabled = _in(contract.LABEL_ENABLED, "true")
     miniservice = _in(contract.NVCF_INSTANCE_TYPE, contract.NVCF_MINISERVICE)
     client = {**_client(where), "caBundle": b64encode(ca_bundle).decode()}
@@ -57,8 +58,8 @@ def build(where: Service | Url, ca_bundle: bytes, profiles: Sequence[str], *, ig
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "allaboard"}},
         "webhooks": [
-            _entry("named", client, [("named", named)], must_answer=not ignore_failures),
-            _entry("owned", client, [("not-named", f"!({named})"), ("owned", owned)]),
+            _entry("named", client, [unclaimed, ("named", named)], must_answer=not ignore_failures),
+            _entry("owned", client, [unclaimed, ("not-named", f"!({named})"), ("owned", owned)]),
             _entry("enabled", client, neither, [enabled]),
             _entry("miniservice", client, neither, [miniservice, _not_in(contract.LABEL_ENABLED, "true")]),
         ],
@@ -154,6 +155,12 @@ def _named(profiles: Sequence[str]) -> str:
         " || (has(object.metadata.labels)"
         f" && object.metadata.labels.exists(k, {label}))"
     )
+
+
+def _unclaimed(profiles: Sequence[str]) -> str:
+    """Pods that name somebody else's scheduler are his."""
+    names = ["", contract.DEFAULT_SCHEDULER_NAME, *profiles]
+    return f"!has(object.spec.schedulerName) || object.spec.schedulerName in {_strings(names)}"
 
 
 def _strings(values: Sequence[str]) -> str:
