@@ -23,7 +23,8 @@ JSON_PATCH: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 
 _CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=30, sock_connect=5)
-_WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=330)
+# A healthy watch brings a bookmark a minute; one that is silent for longer is a dead connection.
+_WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=100)
 _WATCH_SECONDS: Final = 300  # the server ends each watch after this; the caller starts the next
 _CONNECTIONS: Final = 64
 
