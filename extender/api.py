@@ -38,11 +38,15 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
 
+    @property
+    def final(self) -> bool:
+        """Whether the same call will be refused again: it was understood, and the server was not too busy."""
+        return 400 <= self.status < 500 and self.status != 429
 
-def pod_path(namespace: str, name: str, part: str = "") -> str:
-    """Where a Pod is, or one of its subresources (status, binding, eviction)."""
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-    return f"{path}/{part}" if part else path
+    @property
+    def conflict(self) -> bool:
+        """Whether the object exists already, or is no longer as the call took it to be."""
+        return self.status == 409
 
 
 class KubeconfigError(Exception):

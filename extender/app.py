@@ -69,17 +69,17 @@ class Options:
 class Extender:
     """All parts of one running extender."""
 
-    def __init__(self, api: Api, options: Options, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, api: Api, options: Options) -> None:
         self.wake = asyncio.Event()
         self.synced = False
         self._api = api
-        self._clock = clock = clock or steady_clock()
+        self._clock = clock = steady_clock()
         off = options.unprotected
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
-        binder = Binder(api, self.registry, self._term, preconditions="preconditions" not in off)
+        binder = Binder(api, self._term, preconditions="preconditions" not in off)
         self.barrier = Barrier(
             binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
         )

@@ -11,14 +11,12 @@ from typing import Final, Protocol
 
 import structlog
 
-from extender import wire
-from extender.api import ApiError, Json, pod_path
-from extender.registry import Registry
+from extender.api import ApiError, Json
+from extender.pod_calls import as_it_is, pod_path
 from gangs.pods import Pod
 
 GIVEN_UP: Final = "the call was answered before it was bound"
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
-_CONFLICT: Final = 409
 _CONFLICTS: Final = 5  # in about 4 s
 
 log = structlog.get_logger(__name__)
@@ -40,11 +38,8 @@ class Binder:
     preconditions: False leaves the Pods' versions out (extender/unprotected.py).
     """
 
-    def __init__(
-        self, api: Api, registry: Registry, term: Callable[[], str], *, preconditions: bool = True
-    ) -> None:
+    def __init__(self, api: Api, term: Callable[[], str], *, preconditions: bool = True) -> None:
         self._api = api
-        self._registry = registry
         self._term = term
         self._preconditions = preconditions
 
@@ -56,7 +51,7 @@ class Binder:
         no, it has undone that; then we only look what became of the attempts made before, and answer
         GIVEN_UP where they were in vain.
         """
-        attempt, pod = 0, self._registry.pods.get(pod.uid, pod)
+        attempt = 0
         while True:
             try:
                 if wanted():
@@ -75,11 +70,11 @@ class Binder:
     async def _try(self, pod: Pod, node: str, *, last: bool) -> str:
         """One attempt; raises ApiError or _ChangedError where another may go better."""
         try:
-            await self._api.create(pod_path(pod.namespace, pod.name, "binding"), self._body(pod, node))
+            await self._api.create(pod_path(pod, "binding"), self._body(pod, node))
         except ApiError as error:
-            if not _final(error):
+            if not error.final:
                 raise
-            if error.status == _CONFLICT:
+            if error.conflict:
                 return await self._after_conflict(pod, node, error, last=last)
             return f"binding to {node} was refused: {error.message}"
         return ""
@@ -89,29 +84,19 @@ class Binder:
 
         One over an unchanged Pod isn't about the Pod and may pass; it does not count for ever.
         """
-        now = await self._fresh(pod)
+        now = await as_it_is(self._api, pod)
         if now and now.node == node:
             return ""
-        if now and now.live and not now.node and not self._foreign(pod, now):
+        if now and now.live and not now.node and not now.planned_by_others(pod, self._term()):
             if now.version != pod.version:
                 raise _ChangedError(now)
             if not last:
                 raise error
         return f"binding to {node} was refused: {error.message}"
 
-    def _foreign(self, pod: Pod, now: Pod) -> bool:
-        """Whether another instance has planned it since; a plan that we knew is about to be replaced."""
-        plan = now.valid_plan
-        return plan is not None and plan != pod.valid_plan and plan.term != self._term()
-
     async def _sits_there(self, pod: Pod, node: str) -> bool:
-        now = await self._fresh(pod)
+        now = await as_it_is(self._api, pod)
         return now is not None and now.node == node
-
-    async def _fresh(self, pod: Pod) -> Pod | None:
-        """The Pod as the API server has it, None where that is another one."""
-        found = await self._api.get(pod_path(pod.namespace, pod.name))
-        return wire.pod(found) if found and found["metadata"]["uid"] == pod.uid else None
 
     def _body(self, pod: Pod, node: str) -> Json:
         # The UID is a precondition: a Pod re-created under the same name is not bound by mistake.
@@ -128,7 +113,3 @@ class _ChangedError(Exception):
     def __init__(self, now: Pod) -> None:
         super().__init__(now.name)
         self.now = now
-
-
-def _final(error: ApiError) -> bool:
-    return 400 <= error.status < 500 and error.status != 429

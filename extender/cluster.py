@@ -84,16 +84,11 @@ class Pods:
         elif pod.node:
             self._seat(pod)
             self._store.apply(pod.key, Bound(pod.uid))
-        elif self._planned_elsewhere(before, pod):
+        elif pod.planned_by_others(before, self._term()):
             self._store.lose(pod, "another instance has planned it anew")
         elif before and before.nominated == seat and not pod.nominated and not self._at_barrier(pod):
             # kube-scheduler clears the nomination of a Pod that it found unschedulable.
             self._store.lose(pod, "kube-scheduler found the node unfit (see the Pod's events)")
-
-    def _planned_elsewhere(self, before: Pod | None, pod: Pod) -> bool:
-        plan = pod.valid_plan
-        fresh = plan and (before is None or before.valid_plan != plan)
-        return bool(plan and fresh and plan.term != self._term())
 
     def _at_barrier(self, pod: Pod) -> bool:
         return pod.uid in self._store.permit(pod.key).arrived

@@ -16,9 +16,10 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from extender import wire
-from extender.api import ApiError, Json, pod_path
+from extender.api import ApiError, Json
+from extender.pod_calls import as_it_is, pod_path
 from extender.store import PermitStore
+from extender.wire import plan_annotation
 from gangs.contract import ANNOTATION_PLAN, GATE
 from gangs.muster import Muster
 from gangs.pods import Plan, Pod
@@ -26,7 +27,6 @@ from gangs.room import Domain
 
 _AT_ONCE: Final = 32  # members written side by side
 _RETRY_SECONDS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)
-_CONFLICT: Final = 409
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +96,7 @@ class Grants:
         if pod.nominated != plan.node:
             return {"metadata": meta, "status": {"nominatedNodeName": plan.node}}
         if pod.gated or pod.plan != plan:
-            meta["annotations"] = {ANNOTATION_PLAN: wire.plan_annotation(plan)}
+            meta["annotations"] = {ANNOTATION_PLAN: plan_annotation(plan)}
             left = [{"name": gate} for gate in pod.gates if gate != GATE]
             return {"metadata": meta} | ({"spec": {"schedulingGates": left or None}} if pod.gated else {})
         return None
@@ -104,7 +104,7 @@ class Grants:
     async def _patch(self, pod: Pod, plan: Plan, body: Json) -> Pod:
         """Send one write; the Pod as it is then."""
         status = "status" in body
-        answer = await self._api.patch(pod_path(pod.namespace, pod.name, "status" if status else ""), body)
+        answer = await self._api.patch(pod_path(pod, "status" if status else ""), body)
         now = replace(pod, version=answer["metadata"]["resourceVersion"])
         return (
             replace(now, nominated=plan.node) if status else replace(now, plan=plan, gates=pod.foreign_gates)
@@ -112,9 +112,9 @@ class Grants:
 
     async def _after(self, error: ApiError, pod: Pod) -> Pod | None:
         """What to go on with after a write that failed; None where the seat is lost."""
-        if error.status == _CONFLICT:
+        if error.conflict:
             return await self._rebase(pod)
-        if 400 <= error.status < 500 and error.status != 429:
+        if error.final:
             self._store.lose(pod, f"the API server refused the grant: {error.message}")
             return None
         log.warning("grant is written again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
@@ -123,15 +123,13 @@ class Grants:
     async def _rebase(self, pod: Pod) -> Pod | None:
         """The Pod as it is now, unless it isn't ours to write any more."""
         try:
-            found = await self._api.get(pod_path(pod.namespace, pod.name))
+            now = await as_it_is(self._api, pod)
         except ApiError:
             return pod  # written again on the old version, which brings us back here
-        if found is None or found["metadata"]["uid"] != pod.uid:
+        if now is None:
             self._store.lose(pod, "the Pod was deleted")
-            return None
-        now = wire.pod(found)
-        plan = now.valid_plan
-        if plan and plan != pod.valid_plan and plan.term != self._term():
+        elif now.planned_by_others(pod, self._term()):
             self._store.lose(pod, "another instance has planned it meanwhile")
-            return None
-        return now
+        else:
+            return now
+        return None

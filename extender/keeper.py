@@ -5,6 +5,7 @@ each node that comes free. So the first gang that is whole and finds no room has
 the same until its nodes can't hold the gang any more; whoever is behind it is served around that domain.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gangs.muster import Muster
@@ -32,14 +33,14 @@ class Keeper:
         """What this gang may not use; nothing is kept from the head and from those ahead of it."""
         return self.kept if self._head and rank(gang) > rank(self._head) else None
 
-    def keep_for(self, gang: Muster, boarding: Boarding) -> None:
+    def keep_for(self, gang: Muster, boarding: Callable[[Muster], Boarding]) -> None:
         """This gang is the head now; looks for its domain anew only where something has changed."""
         looked = self._room.changes, gang.floor
         if self.head == gang.key and self._looked == looked:
             return
         same = self.kept if self.head == gang.key else None
         self._head, self._looked = gang, looked
-        wanted = replace(boarding, avoid=frozenset())
+        wanted = replace(boarding(gang), avoid=frozenset())
         if same and same.level == gang.required and holds_when_empty(wanted, self._room, same.domain):
             return
         domain = domain_to_keep(wanted, self._room)

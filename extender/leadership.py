@@ -10,7 +10,7 @@ and leading again are two terms, so the name counts the Lease's transitions.
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import structlog
@@ -53,18 +53,11 @@ class Alone:
 class Leadership:
     """Keeps looking. term: the one in which we lead now, "" on stand-by."""
 
-    def __init__(
-        self,
-        elector: Elector,
-        clock: Callable[[], float],
-        changed: Callable[[], None],
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, elector: Elector, clock: Callable[[], float], changed: Callable[[], None]) -> None:
         self.term = ""
         self._elector = elector
         self._clock = clock
         self._changed = changed
-        self._pause = pause
         self._sure = clock()
 
     async def run(self) -> None:
@@ -72,7 +65,7 @@ class Leadership:
         try:
             while True:
                 await self._look()
-                await self._pause(self._elector.pause)
+                await asyncio.sleep(self._elector.pause)
         finally:
             self._set("")
             await self._elector.resign()

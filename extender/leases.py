@@ -15,7 +15,6 @@ MODES: Final = ("none", "own", "scheduler")
 LEASE_SECONDS: Final = 15  # as in client-go's defaults: after this a silent holder is replaced
 RETRY_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.5
-_CONFLICT: Final = 409
 
 
 class Api(Protocol):
@@ -101,7 +100,7 @@ class OwnLease:
             body = self._body(found["metadata"], self._spec(spec))
             return _term((await self._api.replace(self._lease.path, body))["spec"])
         except ApiError as error:
-            if error.status == _CONFLICT:
+            if error.conflict:
                 return ""  # somebody else was quicker
             raise
 

@@ -94,7 +94,7 @@ class Rounds:
             standing = self._consider(gang)
             if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
                 head = gang.key
-                self.keeper.keep_for(gang, self.boarding(gang))
+                self.keeper.keep_for(gang, self.boarding)
             elif self.keeper.head == gang.key:
                 self.keeper.release()
             self._stand(gang, standing)

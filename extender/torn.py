@@ -11,8 +11,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from extender.api import ApiError, Json, pod_path
+from extender.api import ApiError, Json
 from extender.news import Announcement
+from extender.pod_calls import pod_path
 from extender.rounds import Pending, Rounds, Standing
 from gangs import sentences
 from gangs.pods import GangKey, Pod
@@ -69,7 +70,7 @@ class Torn:
             "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
         try:
-            await self._api.create(pod_path(pod.namespace, pod.name, "eviction"), body)
+            await self._api.create(pod_path(pod, "eviction"), body)
         except ApiError as error:
             # A PodDisruptionBudget may say no; the next look, a minute on, asks again.
             log.warning("torn gang: eviction refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))

@@ -133,14 +133,12 @@ async def healthz(_: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """The caches are synced, on stand-bys too (rule 18 of the design)."""
-    synced = request.app[SYNCED]()
-    return web.Response(text="ok" if synced else _NOT_SYNCED, status=200 if synced else 503)
+    return _probe("" if request.app[SYNCED]() else _NOT_SYNCED)
 
 
 async def leaderz(request: web.Request) -> web.Response:
     """This extender leads."""
-    why = _unable(request.app)
-    return web.Response(text=why or "ok", status=503 if why else 200)
+    return _probe(_unable(request.app))
 
 
 def application(
@@ -167,6 +165,10 @@ def runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(
         app, access_log=None, keepalive_timeout=_KEEPALIVE_SECONDS, handler_cancellation=True
     )
+
+
+def _probe(why: str) -> web.Response:
+    return web.Response(text=why or "ok", status=503 if why else 200)
 
 
 def _unable(app: web.Application) -> str:

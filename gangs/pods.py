@@ -106,3 +106,12 @@ class Pod:
     def valid_plan(self) -> Plan | None:
         """The plan, where it was written for this very Pod; users can copy annotations."""
         return self.plan if self.plan and self.plan.uid == self.uid else None
+
+    def planned_by_others(self, before: "Pod | None", term: str) -> bool:
+        """Whether another instance of us has planned it since before; term: the one in which we lead.
+
+        A plan that was there before is of a term that is over, and about to be replaced.
+        """
+        plan = self.valid_plan
+        known = before.valid_plan if before else None
+        return plan is not None and plan != known and plan.term != term

@@ -130,7 +130,7 @@ class World:
         self.registry = Registry(self.owners)
         self.room = make_room({"a": 4} if cliques is None else cliques)
         self.term = "7"
-        binder = Binder(self.api, self.registry, lambda: self.term)
+        binder = Binder(self.api, lambda: self.term)
         self.barrier = Barrier(binder, self.registry, self.room)
         self.store = PermitStore(self.registry, self.room, self.barrier, time, lambda: 0.0, self._wake)
         profiles = frozenset({contract.SCHEDULER_NAME})
