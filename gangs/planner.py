@@ -12,8 +12,9 @@ rule: whole cliques stay whole); where none takes them all, the one that takes m
 equal inputs give equal answers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from gangs.exact import Budget, match, search
@@ -49,6 +50,11 @@ class Boarding:
     outlook: int = 0
     avoid: frozenset[tuple[str, str]] = frozenset()
     hints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def need(self) -> int:
+        """How many must be placed for a placement to count."""
+        return max(1, self.floor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +96,8 @@ def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement
     takes which node. Members of one shape: a placement that exists is found. Several shapes: found where
     greed or a search of SEARCH_STEPS steps finds it. Never is a node given more than it has.
     """
-    floor = max(1, boarding.floor)
-    ranked = _ranked(boarding, room)
-    for domain in ranked:
-        nodes = _pack_into(domain, boarding, room, kept)
-        if len(nodes) >= floor:
-            return Placement(domain, nodes)
-    for domain, nodes in _exactly(ranked, boarding, room, kept):
-        if len(nodes) >= floor:
-            return Placement(domain, nodes)
-    return None
+    found = _seated(_ranked(boarding, room), boarding, room, kept)
+    return next((Placement(domain, nodes) for domain, nodes in found), None)
 
 
 def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejection:
@@ -109,15 +107,14 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
         return Rejection(None)
     nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
-    found = shortage(_lead(boarding), boarding.required, nearest, room, max(1, boarding.floor))
+    found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
     return Rejection(found, kept.gang if kept and would_do else "")
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
     """What each domain lacks that can't take the floor, by name. Packs every one: not for the hot path."""
-    need = max(1, boarding.floor)
     return [
-        shortage(_lead(boarding), boarding.required, domain, room, need)
+        shortage(_lead(boarding), boarding.required, domain, room, boarding.need)
         for domain in sorted(_eligible(boarding, room))
         if not _holds(domain, boarding, room)
     ]
@@ -156,7 +153,7 @@ def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
         for node in boarding.hints.values()
         if node in room.nodes
     }
-    floor, wanted = max(1, boarding.floor), max(boarding.outlook, len(boarding.members))
+    wanted = max(boarding.outlook, len(boarding.members))
     to_come = wanted - len(boarding.members)
     now = _fits(boarding, room)
     later = _fits(boarding, room, to_come) if to_come else now
@@ -167,12 +164,13 @@ def _ranked(boarding: Boarding, room: Room) -> list[Domain]:
         free = lead[domain].free if domain in lead else 0
         return domain not in hinted, fit < wanted, free if fit >= wanted else -fit, domain
 
-    return sorted((d for d, fit in now.items() if fit >= floor), key=rank)
+    return sorted((d for d, fit in now.items() if fit >= boarding.need), key=rank)
 
 
 def _lead(boarding: Boarding) -> Shape:
     """The shape by which domains are compared: the hardest, whichever member comes first."""
-    return min({m.shape for m in boarding.members}, key=hardness)
+    shapes = {m.shape for m in boarding.members}
+    return shapes.pop() if len(shapes) == 1 else min(shapes, key=hardness)
 
 
 def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
@@ -210,17 +208,28 @@ def _slots(boarding: Boarding, room: Room, domain: Domain) -> int:
     return left.slots if left else 0
 
 
-def _pack_into(domain: Domain, boarding: Boarding, room: Room, kept: Kept | None) -> Mapping[str, str]:
-    open_nodes = _open_nodes(domain, boarding, room, kept)
-    fill = _fill_order(boarding, room, open_nodes)
-    return pack(boarding.members, fill, open_nodes, room, boarding.avoid, boarding.hints)
-
-
 def _holds(domain: Domain, boarding: Boarding, room: Room) -> bool:
-    floor = max(1, boarding.floor)
-    if len(_pack_into(domain, boarding, room, None)) >= floor:
-        return True
-    return any(len(nodes) >= floor for _, nodes in _exactly([domain], boarding, room, None))
+    return any(_seated([domain], boarding, room, None))
+
+
+def _seated(
+    ranked: Sequence[Domain], boarding: Boarding, room: Room, kept: Kept | None
+) -> Iterator[tuple[Domain, Mapping[str, str]]]:
+    """The domains that take the floor, and who sits where: by greed, then by effort where that may help."""
+    for domain, nodes in chain(
+        _greedily(ranked, boarding, room, kept), _exactly(ranked, boarding, room, kept)
+    ):
+        if len(nodes) >= boarding.need:
+            yield domain, nodes
+
+
+def _greedily(
+    ranked: Iterable[Domain], boarding: Boarding, room: Room, kept: Kept | None
+) -> Iterator[tuple[Domain, Mapping[str, str]]]:
+    for domain in ranked:
+        open_nodes = _open_nodes(domain, boarding, room, kept)
+        fill = _fill_order(boarding, room, open_nodes)
+        yield domain, pack(boarding.members, fill, open_nodes, room, boarding.avoid, boarding.hints)
 
 
 def _exactly(
@@ -231,14 +240,16 @@ def _exactly(
     if len(shapes) == 1 and not boarding.avoid:
         return
     budget = Budget()
-    floor = max(1, boarding.floor)
     for domain in ranked:
         open_nodes = _open_nodes(domain, boarding, room, kept)
         fill = _fill_order(boarding, room, open_nodes)
         if len(shapes) == 1:
             yield domain, match(boarding.members, fill, open_nodes[_lead(boarding)], boarding.avoid)
         else:
-            yield domain, search(boarding.members, floor, fill, open_nodes, room, boarding.avoid, budget)
+            yield (
+                domain,
+                search(boarding.members, boarding.need, fill, open_nodes, room, boarding.avoid, budget),
+            )
 
 
 def _open_nodes(
