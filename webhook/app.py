@@ -85,23 +85,21 @@ def _mutate(mutator: Mutator) -> Callable[[web.Request], Awaitable[web.Response]
             return _refusal(400, str(error))
         if admission.pod is None:
             return _json(wire.answer(admission.uid, ()))
-        try:
-            return _json(await _answer(mutator, admission.uid, admission.pod))
-        except UndecidedError as error:
-            return _refusal(503, str(error))  # the registration's failurePolicy decides, as if we were away
+        return await _answer(mutator, admission.uid, admission.pod)
 
     return mutate
 
 
-async def _answer(mutator: Mutator, uid: str, pod: Pod) -> bytes:
+async def _answer(mutator: Mutator, uid: str, pod: Pod) -> web.Response:
     try:
-        return wire.answer(uid, await mutator.operations(pod))
-    except UndecidedError:
-        raise
+        return _json(wire.answer(uid, await mutator.operations(pod)))
+    except UndecidedError as error:
+        return _refusal(503, str(error))  # the registration's failurePolicy decides, as if we were away
     except Exception:
         # A Pod is never denied, not even for a fault of ours.
         log.exception("could not judge a Pod; it was admitted as it is", pod=pod.title)
-        return wire.answer(uid, (), [f"allaboard: {pod.title} could not be judged and was left as it is"])
+        said = f"allaboard: {pod.title} could not be judged and was left as it is"
+        return _json(wire.answer(uid, (), [said]))
 
 
 async def _ok(_: web.Request) -> web.Response:

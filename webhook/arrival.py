@@ -7,19 +7,19 @@ constants.
 from collections.abc import Mapping, Sequence
 
 from gangs import contract
-from webhook.pod import Pod
+from webhook.pod import Pod, open_names, own_names
 from webhook.registration import ALLABOARD_PREFIX, KEYS, LABEL_KEYS, TOPOLOGY_PREFIX
 
 
 def arrives(pod: Pod, namespace_labels: Mapping[str, str], profiles: Sequence[str]) -> bool:
     """Whether the API server would show us this Pod (opt-outs aside, which mutate.py repeats)."""
-    if pod.scheduler not in ("", contract.DEFAULT_SCHEDULER_NAME, *profiles):
+    if pod.scheduler not in open_names(profiles):
         return False
     return _named(pod, profiles) or pod.accelerated or _asked_for_by(namespace_labels)
 
 
 def _named(pod: Pod, profiles: Sequence[str]) -> bool:
-    if pod.scheduler in profiles and pod.scheduler != contract.DEFAULT_SCHEDULER_NAME:
+    if pod.scheduler in own_names(profiles):
         return True
     if any(key.startswith((ALLABOARD_PREFIX, TOPOLOGY_PREFIX)) or key in KEYS for key in pod.annotations):
         return True

@@ -26,13 +26,13 @@ _GATHER_SECONDS: Final = 1.4
 _LATER_SECONDS: Final = 0.05  # what a later round gets at least: its answer may be at hand
 _LASTING: Final = (401, 403)  # a permission that lacks; waiting changes nothing
 
-_PATHS: Final = {
+PATHS: Final = {
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/{}",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/{}",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments/{}",
     "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
 }
-_TOPOLOGIES: Final = "/apis/kai.scheduler/v1alpha1/topologies"
+TOPOLOGIES: Final = "/apis/kai.scheduler/v1alpha1/topologies"
 
 
 class Reader(Protocol):
@@ -99,7 +99,7 @@ class Lookups:
 
     async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
         reference = pod.controller
-        if reference is None or reference.kind not in _PATHS:
+        if reference is None or reference.kind not in PATHS:
             return None
         found = await self._workload(pod.namespace, reference, this)
         above = read.controller(found) if found else None
@@ -118,7 +118,7 @@ class Lookups:
         return answer
 
     async def _workload(self, namespace: str, reference: Controller, this: _Gathering) -> Json | None:
-        path = _PATHS[reference.kind].format(namespace, reference.name)
+        path = PATHS[reference.kind].format(namespace, reference.name)
         answer = await self._get(path, this, reference.uid)
         if isinstance(answer, dict) and read.uid(answer) == reference.uid:
             return answer
@@ -129,7 +129,7 @@ class Lookups:
         return None
 
     async def _topologies(self, this: _Gathering) -> tuple[Topology, ...] | None:
-        answer = await self._get(_TOPOLOGIES, this)
+        answer = await self._get(TOPOLOGIES, this)
         if isinstance(answer, _Failure):
             this.failures.append(f"the Topologies could not be read ({answer.reason})")
             return None

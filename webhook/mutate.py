@@ -15,7 +15,7 @@ from gangs.notes import Note
 from webhook.dialects import groups, kai, recognise
 from webhook.lookup import Lookups
 from webhook.patch import Operation
-from webhook.pod import Pod, Surroundings
+from webhook.pod import Pod, Surroundings, open_names, own_names
 from webhook.render import remark, render
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -51,7 +51,7 @@ def is_ours_to_touch(pod: Pod, profiles: Sequence[str]) -> bool:
         return False
     if pod.labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE:
         return False
-    return pod.scheduler in ("", contract.DEFAULT_SCHEDULER_NAME, *profiles)
+    return pod.scheduler in open_names(profiles)
 
 
 def decide(pod: Pod, around: Surroundings, profiles: Sequence[str]) -> list[Operation]:
@@ -60,7 +60,7 @@ def decide(pod: Pod, around: Surroundings, profiles: Sequence[str]) -> list[Oper
         return []
     ask = recognise(pod, around)
     if ask is None:
-        return remark(pod, _blindness(pod, around) if _names_us(pod, profiles) else ())
+        return remark(pod, _blindness(pod, around) if pod.scheduler in own_names(profiles) else ())
     notes = (*ask.notes, *_blindness(pod, around))
     return render(pod, ask, _scheduler(pod, profiles), _queue(pod, around), notes)
 
@@ -69,11 +69,7 @@ def _scheduler(pod: Pod, profiles: Sequence[str]) -> str:
     name = pod.scheduler or contract.DEFAULT_SCHEDULER_NAME
     if name in profiles:
         return name
-    return next(profile for profile in profiles if profile != contract.DEFAULT_SCHEDULER_NAME)
-
-
-def _names_us(pod: Pod, profiles: Sequence[str]) -> bool:
-    return pod.scheduler in profiles and pod.scheduler != contract.DEFAULT_SCHEDULER_NAME
+    return own_names(profiles)[0]
 
 
 def _queue(pod: Pod, around: Surroundings) -> str:

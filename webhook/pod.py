@@ -4,7 +4,7 @@ Values only: read from the wire (webhook/wire.py) and from the API server (webho
 the dialects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,16 @@ class Topology:
 
     name: str
     levels: tuple[tuple[str, str], ...]
+
+
+def own_names(profiles: Sequence[str]) -> tuple[str, ...]:
+    """Of the scheduler names served, those that nobody is given without asking: a Pod that has one asked."""
+    return tuple(name for name in profiles if name != contract.DEFAULT_SCHEDULER_NAME)
+
+
+def open_names(profiles: Sequence[str]) -> tuple[str, ...]:
+    """The scheduler names that a Pod may have and be ours; with any other it is somebody else's."""
+    return "", contract.DEFAULT_SCHEDULER_NAME, *own_names(profiles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gangs import contract
+from webhook.pod import open_names, own_names
 
 Json = dict[str, Any]
 
@@ -144,13 +145,12 @@ TOPOLOGY_PREFIX: Final = contract.KAI_TOPOLOGY
 
 
 def _named(profiles: Sequence[str]) -> str:
-    names = [name for name in profiles if name != contract.DEFAULT_SCHEDULER_NAME]
     annotation = (
         f"k.startsWith('{ALLABOARD_PREFIX}') || k.startsWith('{TOPOLOGY_PREFIX}') || k in {_strings(KEYS)}"
     )
     label = f"k.startsWith('{ALLABOARD_PREFIX}') || k in {_strings(LABEL_KEYS)}"
     return (
-        f"(has(object.spec.schedulerName) && object.spec.schedulerName in {_strings(names)})"
+        f"(has(object.spec.schedulerName) && object.spec.schedulerName in {_strings(own_names(profiles))})"
         f" || (has(object.metadata.annotations) && object.metadata.annotations.exists(k, {annotation}))"
         " || (has(object.metadata.labels)"
         f" && object.metadata.labels.exists(k, {label}))"
@@ -159,8 +159,8 @@ def _named(profiles: Sequence[str]) -> str:
 
 def _unclaimed(profiles: Sequence[str]) -> str:
     """Pods that name somebody else's scheduler are his."""
-    names = ["", contract.DEFAULT_SCHEDULER_NAME, *profiles]
-    return f"!has(object.spec.schedulerName) || object.spec.schedulerName in {_strings(names)}"
+    names = _strings(open_names(profiles))
+    return f"!has(object.spec.schedulerName) || object.spec.schedulerName in {names}"
 
 
 def _strings(values: Sequence[str]) -> str:

@@ -127,6 +127,12 @@ class Admission:
         self.pod = pod
 
 
+def review(pod: dict[str, Any]) -> dict[str, Any]:
+    """The AdmissionReview in which the API server would show us this new Pod."""
+    request = {"uid": "1", "kind": {"kind": "Pod"}, "operation": "CREATE", "object": pod}
+    return {"apiVersion": _VERSION, "kind": _KIND, "request": request}
+
+
 def parse(body: bytes) -> Admission:
     """Read an AdmissionReview; raises MalformedReviewError."""
     try:

@@ -18,7 +18,7 @@ from webhook.pod import Owner, Surroundings, Topology
 
 Json = dict[str, Any]
 
-PROFILES: Final = (contract.SCHEDULER_NAME, "kai-scheduler")
+PROFILES: Final = (contract.SCHEDULER_NAME, contract.KAI_SCHEDULER_NAME)
 KINDS: Final = ("Pod", "StatefulSet", "Job", "Deployment")
 
 
@@ -61,10 +61,8 @@ def _pod(owner: Json, index: int) -> Json:
 
 
 def _mutated(pod: Json, owner: Owner | None, topologies: tuple[Topology, ...]) -> Json:
-    request = {"uid": "simulated", "kind": {"kind": "Pod"}, "operation": "CREATE", "object": pod}
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     try:
-        asked = wire.parse(orjson.dumps(review)).pod
+        asked = wire.parse(orjson.dumps(wire.review(pod))).pod
     except wire.MalformedReviewError as error:
         raise ValueError(str(error).removeprefix("AdmissionReview: ")) from error
     if asked is None or not is_ours_to_touch(asked, PROFILES):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import yaml
 
+from extender import topologies
 from extender.api import connect
 
 Json = dict[str, Any]
@@ -12,7 +13,7 @@ Json = dict[str, Any]
 _SOURCES: Final = (
     ("v1", "Node", "/api/v1/nodes"),
     ("v1", "Pod", "/api/v1/pods"),
-    ("kai.scheduler/v1alpha1", "Topology", "/apis/kai.scheduler/v1alpha1/topologies"),
+    ("kai.scheduler/v1alpha1", "Topology", topologies.PATH),
 )
 _PRIVATE: Final = ("env", "envFrom", "command", "args")  # may hold secrets, and the planner reads none
 

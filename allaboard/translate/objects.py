@@ -1,17 +1,9 @@
 """Objects from files in the place of an API server, for the webhook's look-ups."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from allaboard.translate.manifests import Json, Manifest
-
-_PATHS: Final = {
-    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets/{}",
-    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets/{}",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments/{}",
-    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
-}
-_TOPOLOGIES: Final = "/apis/kai.scheduler/v1alpha1/topologies"
+from webhook.lookup import PATHS, TOPOLOGIES
 
 
 class Objects:
@@ -22,7 +14,7 @@ class Objects:
 
     def __init__(self, manifests: Iterable[Manifest], defaults: Iterable[Manifest]) -> None:
         topologies: dict[str, Json] = {}
-        self._by_path: dict[str, Json] = {_TOPOLOGIES: {}}
+        self._by_path: dict[str, Json] = {TOPOLOGIES: {}}
         for manifest in (*defaults, *manifests):
             if manifest.kind == "Topology":
                 topologies[manifest.name] = _checked(manifest)
@@ -30,16 +22,16 @@ class Objects:
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
             elif manifest.kind == "PodGroup":
                 self._by_path[_group_path(manifest)] = manifest.body
-            elif manifest.kind in _PATHS:
+            elif manifest.kind in PATHS:
                 self._by_path[_path(manifest)] = _identified(manifest)
-        self._by_path[_TOPOLOGIES] = {"items": list(topologies.values())}
+        self._by_path[TOPOLOGIES] = {"items": list(topologies.values())}
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
         return self._by_path.get(path)
 
 
 def _path(manifest: Manifest) -> str:
-    return _PATHS[manifest.kind].format(manifest.namespace, manifest.name)
+    return PATHS[manifest.kind].format(manifest.namespace, manifest.name)
 
 
 def _group_path(manifest: Manifest) -> str:

@@ -56,10 +56,8 @@ def _shown(manifest: Manifest) -> Pod | None:
     body = pod_of(manifest)
     if body is None:
         return None
-    request = {"uid": "1", "kind": {"kind": "Pod"}, "operation": "CREATE", "object": body}
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     try:
-        return wire.parse(orjson.dumps(review, default=str)).pod
+        return wire.parse(orjson.dumps(wire.review(body), default=str)).pod
     except wire.MalformedReviewError as error:
         field = str(error).removeprefix("AdmissionReview: ")
         within = "" if manifest.kind == "Pod" else "spec.template."
