@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from e2e.kube import until
-from e2e.stage import CLIQUE_NODES, GPUS, Stage, set_up
+from e2e.pods import GPUS
+from e2e.stage import CLIQUE_NODES, Stage, set_up
 from extender.api import Api, connect
 
 Json = dict[str, Any]

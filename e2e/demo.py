@@ -17,6 +17,7 @@ from rich.table import Table
 
 from e2e.kube import KubectlError
 from e2e.observer import LostSightError, observed
+from e2e.pods import GPUS
 from e2e.scene import Play, Scene
 from e2e.scenes.crash import extender_killed_at_the_barrier
 from e2e.scenes.kai import kai_statefulset_unmodified
@@ -24,7 +25,7 @@ from e2e.scenes.nvcf import nvcf_legacy_unmodified
 from e2e.scenes.rivals import two_gangs_one_clique
 from e2e.scenes.shortage import too_big_says_what_is_missing
 from e2e.scenes.trap import whole_gang_in_the_free_clique
-from e2e.stage import CLIQUE_NODES, GPUS, StageError, set_up
+from e2e.stage import CLIQUE_NODES, StageError, set_up
 
 SCENES: Final[tuple[Scene, ...]] = (
     kai_statefulset_unmodified,

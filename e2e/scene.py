@@ -8,7 +8,8 @@ from typing import Any, Final
 from e2e.checker import cliques
 from e2e.kube import until
 from e2e.observer import Observer
-from e2e.stage import GPUS, Stage
+from e2e.pods import pod
+from e2e.stage import Stage
 
 Json = dict[str, Any]
 
@@ -64,9 +65,7 @@ Scene = Callable[[Play], Awaitable[None]]
 
 def statefulset(name: str, replicas: int, **template: Any) -> Json:
     """A Parallel StatefulSet with KAI's annotations, a whole node a replica."""
-    resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
-    container = {"name": "worker", "image": "registry.invalid/worker:1", "resources": resources}
-    spec = {"containers": [container], "terminationGracePeriodSeconds": 0, **template}
+    spec = pod(name, **template)["spec"]
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",

@@ -7,7 +7,7 @@ provisioner, and that is whoever calls provide(). All other members have passed 
 from typing import Any, Final
 
 from e2e.kube import Kube, until
-from e2e.stage import GPUS
+from e2e.pods import member
 
 Json = dict[str, Any]
 
@@ -46,32 +46,8 @@ async def clear(kube: Kube, namespace: str) -> None:
 
 
 def _member(index: int, members: int) -> Json:
-    spec: Json = {
-        "schedulerName": "allaboard",
-        "terminationGracePeriodSeconds": 0,
-        "containers": [
-            {
-                "name": "worker",
-                "image": "registry.invalid/worker:1",
-                "resources": {"limits": {"nvidia.com/gpu": str(GPUS)}},
-            }
-        ],
-    }
-    if index == 0:
-        spec["volumes"] = [{"name": _CLAIM, "persistentVolumeClaim": {"claimName": _CLAIM}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"rank-{index}",
-            "labels": {"allaboard.dev/gang": "ranks"},
-            "annotations": {
-                "allaboard.dev/min-member": str(members),
-                "allaboard.dev/topology-required": "nvidia.com/gpu.clique",
-            },
-        },
-        "spec": spec,
-    }
+    volumes = [{"name": _CLAIM, "persistentVolumeClaim": {"claimName": _CLAIM}}] if index == 0 else []
+    return member(f"rank-{index}", "ranks", members, volumes=volumes)
 
 
 def _storage_class() -> Json:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from e2e.kube import Kube
+from e2e.pods import GPUS, pod
 
 Json = dict[str, Any]
 
 CLIQUE_NODES: Final = 18
-GPUS: Final = 4
 _ALLABOARD: Final = (sys.executable, "-m", "allaboard")
 _READY_SECONDS: Final = 60.0
 
@@ -47,7 +47,7 @@ class Stage:
 
     async def occupy(self, namespace: str, nodes: Sequence[str]) -> None:
         """Fill these nodes with somebody else's Pods, which no scheduler had a say in."""
-        await self.kube.apply(namespace, [_filler(node) for node in nodes])
+        await self.kube.apply(namespace, [pod(f"busy-{node}", nodeName=node) for node in nodes])
 
 
 @asynccontextmanager
@@ -137,14 +137,3 @@ async def _racks(kube: Kube) -> dict[str, tuple[str, ...]]:
         if clique:
             racks.setdefault(clique, []).append(node["metadata"]["name"])
     return {clique: tuple(sorted(names)) for clique, names in sorted(racks.items(), key=lambda r: min(r[1]))}
-
-
-def _filler(node: str) -> Json:
-    resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
-    container = {"name": "busy", "image": "registry.invalid/busy:1", "resources": resources}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"busy-{node}"},
-        "spec": {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0},
-    }

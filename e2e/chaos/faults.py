@@ -14,18 +14,15 @@ from e2e.chaos.judge import FOREIGN
 from e2e.chaos.latecomer import late_volume
 from e2e.chaos.overtake import overtake
 from e2e.chaos.siege import besiege
-from e2e.checker import capacity, gpus_of, is_live, node_of, promised, taken
+from e2e.checker import capacity, gpus_of, is_live, node_of, taken
 from e2e.expected import CLIQUE
+from e2e.pods import GPUS, HOSTNAME, pod
 from e2e.proxy import Proxy
-from e2e.stage import GPUS
 
 Json = dict[str, Any]
 Kind = Callable[[Ground], Awaitable[str | None]]
 
 _PARTS: Final = ("extender", "webhook", "kube-scheduler")
-_HOSTNAME: Final = "kubernetes.io/hostname"
-_LOOKS: Final = 60
-_LOOK_SECONDS: Final = 0.05
 _ERRORS: Final = "errors"
 _TAINT: Final = {"key": "chaos/taint", "effect": "NoSchedule"}
 
@@ -123,8 +120,9 @@ async def delete_node(ground: Ground) -> str | None:
     name = _some_node(ground)
     node = ground.nodes[name]
     await ground.delete("node", name)
-    for pod in [p for p in ground.pods if node_of(p) == name]:
-        await ground.delete("pod", pod["metadata"]["name"])
+    here = [p["metadata"]["name"] for p in ground.pods if node_of(p) == name]
+    if here:
+        await ground.delete("pod", *here)
     meta = {"name": name, "labels": node["metadata"]["labels"]}
     fresh = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": node["status"]}
     ground.heal_later(f"node {name}", 6, lambda: ground.create(fresh))
@@ -157,29 +155,23 @@ async def delete_pod(ground: Ground) -> str | None:
 async def foreign_bind(ground: Ground) -> str | None:
     """Another scheduler binds a Pod to a node with room, preferably promised room."""
     known = ground.observer.snapshot()
-    live = {uid: pod for uid, pod in known.pods.items() if is_live(pod)}
-    used, held = taken(known.pods.values()), promised(live)
+    used, held = taken(known.pods.values()), ground.promised
     room = [n for n in known.nodes if capacity(known.nodes, n) - used[n] >= GPUS]
     if not room:
         return None
-    node = ground.rng.choice(sorted(n for n in room if held[n]) or sorted(room))
+    node = ground.rng.choice(sorted(n for n in room if n in held) or sorted(room))
     name = f"foreign-{ground.rng.randrange(10**9)}"
-    await ground.create(_pod(name, {"schedulerName": "somebody-else", "nodeName": node}, **{FOREIGN: "yes"}))
+    await ground.create(pod(name, {FOREIGN: "yes"}, schedulerName="somebody-else", nodeName=node))
     ground.heal_later(f"pod {name}", 8, lambda: ground.delete("pod", name))
     return f"another scheduler binds {name} to {node}"
 
 
 async def aimed_pod(ground: Ground) -> str | None:
     """A Pod of our scheduler that belongs to no gang will have this very node, which is promised to one."""
-    node, name = "", f"aimed-{ground.rng.randrange(10**9)}"
-    for _ in range(_LOOKS):
-        if hot := _promised(ground):
-            node = ground.rng.choice(hot)
-            break
-        await asyncio.sleep(_LOOK_SECONDS)
+    node, name = await ground.promise(), f"aimed-{ground.rng.randrange(10**9)}"
     if not node:
         return None
-    await ground.create(_pod(name, {"schedulerName": "allaboard", "nodeSelector": {_HOSTNAME: node}}))
+    await ground.create(pod(name, schedulerName="allaboard", nodeSelector={HOSTNAME: node}))
     ground.heal_later(f"pod {name}", 6, lambda: ground.delete("pod", name))
     return f"Pod {name} aims at {node}"
 
@@ -225,24 +217,6 @@ def kinds(proxy: Proxy) -> dict[str, Kind]:
 def _some_node(ground: Ground, allowed: Callable[[str], bool] = lambda _: True) -> str:
     """A node with GPUs; half of the time one that is promised to a member, where the harm is greatest."""
     nodes = sorted(n for n in ground.nodes if allowed(n) and capacity(ground.nodes, n))
-    hot = [n for n in _promised(ground) if n in nodes]
+    hot = [n for n in ground.promised if n in nodes]
     pool = hot if hot and ground.rng.random() < 0.5 else nodes
     return ground.rng.choice(pool) if pool else ""
-
-
-def _promised(ground: Ground) -> list[str]:
-    """Nodes that are promised to members which aren't bound yet."""
-    live = {str(i): pod for i, pod in enumerate(ground.pods) if is_live(pod)}
-    return sorted(promised(live))
-
-
-def _pod(name: str, spec: Json, **labels: str) -> Json:
-    """A Pod that takes a whole node."""
-    resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
-    container = {"name": "c", "image": "registry.invalid/x:1", "resources": resources}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"terminationGracePeriodSeconds": 0, "containers": [container], **spec},
-    }

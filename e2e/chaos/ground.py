@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from e2e.chaos.errors import Errors
-from e2e.checker import is_finished, node_of
+from e2e.checker import is_finished, is_live, node_of, promised
 from e2e.expected import CLIQUE
 from e2e.kube import Kube, KubectlError
 from e2e.observer import Observer
@@ -23,6 +23,7 @@ Json = Mapping[str, Any]
 NAMESPACE: Final = "chaos"
 API_SERVER: Final = "kube-apiserver"
 ASLEEP: Final = "pause of "
+_LOOKS, _LOOK_SECONDS = 80, 0.05
 _AGAIN_SECONDS: Final = 0.5
 _PAST: Final = ("NotFound", "AlreadyExists")
 
@@ -125,10 +126,23 @@ class Ground:
         where = ("-n", NAMESPACE, "patch", "pod", name, "--type=merge", "--subresource=status")
         await self.kube.run(*where, "-p", body)
 
-    async def delete(self, kind: str, name: str) -> None:
-        """Delete an object at once, if it is there. Raises KubectlError."""
+    async def delete(self, kind: str, *which: str) -> None:
+        """Delete objects at once, by name or by -l selector, if they are there. Raises KubectlError."""
         now = ("--wait=false", "--ignore-not-found", "--grace-period=0", "--force")
-        await self.kube.run("-n", NAMESPACE, "delete", kind, name, *now)
+        await self.kube.run("-n", NAMESPACE, "delete", kind, *which, *now)
+
+    @property
+    def promised(self) -> list[str]:
+        """Nodes that are promised to members which aren't bound yet, by name."""
+        return sorted(promised({p["metadata"]["uid"]: p for p in self.pods if is_live(p)}))
+
+    async def promise(self) -> str:
+        """Any such node; waits a little for one, "" where none comes."""
+        for _ in range(_LOOKS):
+            if nodes := self.promised:
+                return self.rng.choice(nodes)
+            await asyncio.sleep(_LOOK_SECONDS)
+        return ""
 
     def used(self, node: str) -> bool:
         """Whether somebody sits on the node or is promised a seat on it."""
@@ -144,10 +158,7 @@ class Ground:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.over.wait()
-        while True:
-            if await _healed(heal):
-                break
-            await asyncio.sleep(_AGAIN_SECONDS)
+        await insist(heal)
         del self.healing[what]
 
     async def heal_all(self) -> None:
@@ -156,10 +167,18 @@ class Ground:
         await asyncio.gather(*self.healing.values())
 
 
-async def _healed(heal: Callable[[], Awaitable[None]]) -> bool:
+async def insist(work: Callable[[], Awaitable[None]]) -> None:
+    """Do it, again and again while it can't be done."""
+    while True:
+        if await _done(work):
+            return
+        await asyncio.sleep(_AGAIN_SECONDS)
+
+
+async def _done(work: Callable[[], Awaitable[None]]) -> bool:
     """Whether it is done; the API server may be away just now, because of another fault."""
     try:
-        await heal()
+        await work()
     except NotYetError:
         return False
     except KubectlError as error:

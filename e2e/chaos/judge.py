@@ -147,7 +147,5 @@ def _open(node: Json) -> bool:
     ready = any(
         c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions") or ()
     )
-    taints = [t for t in spec.get("taints") or () if t["effect"] != "PreferNoSchedule"]
-    return (
-        ready and not spec.get("unschedulable") and not [t for t in taints if not t["key"].startswith("kwok")]
-    )
+    tainted = any(t["effect"] != "PreferNoSchedule" for t in spec.get("taints") or ())
+    return ready and not spec.get("unschedulable") and not tainted

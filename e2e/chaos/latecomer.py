@@ -5,14 +5,11 @@ is there, all must board. One at a time, as its claim has one name.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final
 
 from e2e import slow
-from e2e.chaos.ground import NAMESPACE, Ground
+from e2e.chaos.ground import NAMESPACE, Ground, insist
 from e2e.chaos.judge import Judge
-from e2e.kube import KubectlError
 
 _GANG: Final = "ranks"
 _KEY: Final = "gang with a late volume"
@@ -38,10 +35,10 @@ async def _serve(ground: Ground, judge: Judge, seconds: float) -> None:
     """Bring the volume, wait until the gang was whole, take it away."""
     try:
         await asyncio.sleep(seconds)
-        await _insist(lambda: slow.provide(ground.kube, NAMESPACE))
+        await insist(lambda: slow.provide(ground.kube, NAMESPACE))
         # A gang that never boards is the judge's business: it holds it for stuck.
         await _aboard(judge)
-        await _insist(lambda: _take_away(ground))
+        await insist(lambda: _take_away(ground))
     finally:
         del ground.healing[_KEY]
 
@@ -54,16 +51,5 @@ async def _aboard(judge: Judge) -> None:
 
 
 async def _take_away(ground: Ground) -> None:
-    members = [f"rank-{i}" for i in range(_MEMBERS)]
-    now = ("--wait=false", "--ignore-not-found", "--grace-period=0", "--force")
-    await ground.kube.run("-n", NAMESPACE, "delete", "pods", *members, *now)
+    await ground.delete("pod", *(f"rank-{i}" for i in range(_MEMBERS)))
     await slow.clear(ground.kube, NAMESPACE)
-
-
-async def _insist(work: Callable[[], Awaitable[None]]) -> None:
-    """Do it, again and again while the API server is away."""
-    while True:
-        with suppress(KubectlError):
-            await work()
-            return
-        await asyncio.sleep(_LOOK_SECONDS)

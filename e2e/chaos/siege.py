@@ -9,12 +9,12 @@ One siege at a time: each costs the cluster a clique.
 import asyncio
 from typing import Any, Final
 
-from e2e.chaos.ground import NAMESPACE, Ground
+from e2e.chaos.ground import NAMESPACE, Ground, insist
 from e2e.chaos.judge import FOREIGN, Judge
 from e2e.checker import capacity, is_live, node_of, taken
 from e2e.expected import CLIQUE
 from e2e.kube import KubectlError
-from e2e.stage import GPUS
+from e2e.pods import GPUS, pod
 
 Json = dict[str, Any]
 
@@ -30,20 +30,20 @@ async def besiege(ground: Ground) -> str | None:
         return None
     victim: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
 
-    def refuses(pod: str, node: str) -> bool:
-        if not victim.done() and _may_tear(ground, pod):
-            victim.set_result((pod, node))
-        return victim.done() and victim.result()[0] == pod
+    def refuses(name: str, node: str) -> bool:
+        if not victim.done() and _may_tear(ground, name):
+            victim.set_result((name, node))
+        return victim.done() and victim.result()[0] == name
 
     ground.errors.refuses = refuses
     try:
         async with asyncio.timeout(_WAIT_SECONDS):
-            pod, node = await victim
+            name, node = await victim
     except TimeoutError:
         ground.errors.refuses = None
         return None
     ground.healing[_SIEGE] = asyncio.create_task(_hold(ground, node))
-    return f"{pod} is not bound, and its clique is besieged"
+    return f"{name} is not bound, and its clique is besieged"
 
 
 async def _hold(ground: Ground, node: str) -> None:
@@ -56,10 +56,7 @@ async def _hold(ground: Ground, node: str) -> None:
             if await _filled(ground, clique):
                 ground.errors.refuses = None  # nothing but the lack of room keeps the member out now
             await asyncio.sleep(_FILL_SECONDS)
-        while True:
-            if await _lifted(ground):
-                break
-            await asyncio.sleep(_FILL_SECONDS)
+        await insist(lambda: ground.delete("pod", "-l", f"{FOREIGN}={_SIEGE}"))
     finally:
         ground.errors.refuses = None
         del ground.healing[_SIEGE]
@@ -74,15 +71,6 @@ async def _filled(ground: Ground, clique: str) -> bool:
         if free:
             number = ground.rng.randrange(10**6)
             await ground.kube.apply(NAMESPACE, [_besieger(f"siege-{number}-{n}", n) for n in sorted(free)])
-    except KubectlError:
-        return False
-    return True
-
-
-async def _lifted(ground: Ground) -> bool:
-    now = ("--wait=false", "--grace-period=0", "--force", "--ignore-not-found")
-    try:
-        await ground.kube.run("-n", NAMESPACE, "delete", "pods", "-l", f"{FOREIGN}={_SIEGE}", *now)
     except KubectlError:
         return False
     return True
@@ -104,15 +92,4 @@ def _may_tear(ground: Ground, name: str) -> bool:
 
 
 def _besieger(name: str, node: str) -> Json:
-    resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {FOREIGN: _SIEGE}},
-        "spec": {
-            "nodeName": node,
-            "schedulerName": "somebody-else",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "c", "image": "registry.invalid/x:1", "resources": resources}],
-        },
-    }
+    return pod(name, {FOREIGN: _SIEGE}, nodeName=node, schedulerName="somebody-else")

@@ -3,18 +3,17 @@
 import asyncio
 import random
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from e2e.chaos.ground import NAMESPACE, Ground
 from e2e.chaos.judge import Judge
 from e2e.checker import is_finished
 from e2e.kube import KubectlError
+from e2e.pods import Json, member
 from e2e.scene import statefulset
-from e2e.stage import GPUS
-
-Json = dict[str, Any]
 
 _SIZES: Final = (1, 2, 2, 3, 4, 4, 6, 9, 18)
+_GANG: Final = "chaos/gang"  # by which Pods without a controller are found
 _BARE: Final = 0.4  # of the gangs are Pods without a controller
 _LOOK_SECONDS: Final = 0.5
 
@@ -91,29 +90,11 @@ class Workload:
         gang.ends = gang.ends or now + self._rng.uniform(3.0, 15.0)
         if now < gang.ends:
             return
-        where = ("-n", NAMESPACE, "delete", "--wait=false", "--grace-period=0", "--force")
-        await self._ground.kube.run(*where, "--ignore-not-found", "statefulset", name)
-        await self._ground.kube.run(*where, "pods", "-l", f"chaos/gang={name}")
+        await self._ground.delete("statefulset", name)
+        await self._ground.delete("pod", "-l", f"{_GANG}={name}")
         del self.gangs[name]
         self.done += 1
 
 
 def _bare(gang: str, name: str, size: int) -> Json:
-    resources = {"limits": {"nvidia.com/gpu": str(GPUS)}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "labels": {"allaboard.dev/gang": gang, "chaos/gang": gang},
-            "annotations": {
-                "allaboard.dev/min-member": str(size),
-                "allaboard.dev/topology-required": "nvidia.com/gpu.clique",
-            },
-        },
-        "spec": {
-            "schedulerName": "allaboard",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "worker", "image": "registry.invalid/worker:1", "resources": resources}],
-        },
-    }
+    return member(name, gang, size, labels={_GANG: gang})

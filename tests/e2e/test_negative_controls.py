@@ -14,12 +14,11 @@ from allaboard.local.cluster import Cluster
 from e2e import slow
 from e2e.checker import PARTIAL_SECONDS
 from e2e.kube import Kube, until
-from e2e.stage import GPUS, Stage
+from e2e.pods import Json, member, pod, priority_class
+from e2e.stage import Stage
 from tests.e2e.conftest import playing
 
 pytestmark = pytest.mark.cluster
-
-Json = dict[str, Any]
 
 _URGENT: Final = "control-urgent"
 _BARRIER, _DOMAIN, _GUARD = "control-barrier", "control-domain", "control-guard"
@@ -57,7 +56,7 @@ async def _provoke(cluster: Cluster, *workloads: Any, off: str = "") -> set[str]
 async def _one_member_never_passes(stage: Stage) -> None:
     """A gang of 4, of which one wants a claim that does not exist."""
     await stage.kube.namespace(_BARRIER)
-    members = [_pod(f"rank-{i}", gang="ranks", floor=4) for i in range(4)]
+    members = [member(f"rank-{i}", "ranks", 4) for i in range(4)]
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
     members[3]["spec"]["volumes"] = [claim]
     await stage.kube.apply(_BARRIER, members)
@@ -68,10 +67,10 @@ async def _one_member_never_passes(stage: Stage) -> None:
 async def _members_without_affinity(stage: Stage) -> None:
     """A gang of 6 that only our planner keeps in one clique: the webhook is told to ignore it."""
     await stage.kube.namespace(_DOMAIN)
-    members = [_pod(f"rank-{i}", gang="ranks", floor=6) for i in range(6)]
-    for member in members:
-        member["metadata"]["labels"]["allaboard.dev/webhook"] = "ignore"
-        member["spec"]["schedulingGates"] = [{"name": "allaboard.dev/boarding"}]
+    members = [member(f"rank-{i}", "ranks", 6) for i in range(6)]
+    for row in members:
+        row["metadata"]["labels"]["allaboard.dev/webhook"] = "ignore"
+        row["spec"]["schedulingGates"] = [{"name": "allaboard.dev/boarding"}]
     await stage.kube.apply(_DOMAIN, members)
     await until(lambda: _all_bound(stage.kube, _DOMAIN), "the gang is bound")
 
@@ -87,38 +86,14 @@ async def _urgent_pods(stage: Stage) -> None:
     await stage.occupy("others", [*rack[8:], *(node for other in full for node in other)])
     await kube.apply(_GUARD, slow.gang(8))
     await slow.at_the_barrier(kube, _GUARD)
-    await kube.apply(_GUARD, [_priority_class(), *(_pod(f"loose-{i}", urgent=True) for i in range(8))])
+    await kube.apply(_GUARD, [priority_class(_URGENT), *(_urgent(f"loose-{i}") for i in range(8))])
     pid = stage.pid("kube-scheduler")
     os.kill(pid, signal.SIGKILL)
     await asyncio.sleep(5.0)
 
 
-def _pod(name: str, gang: str = "", floor: int = 0, urgent: bool = False) -> Json:
-    container = {
-        "name": "worker",
-        "image": "registry.invalid/worker:1",
-        "resources": {"limits": {"nvidia.com/gpu": str(GPUS)}},
-    }
-    spec = {"schedulerName": "allaboard", "terminationGracePeriodSeconds": 0, "containers": [container]}
-    metadata: Json = {"name": name, "labels": {}}
-    if gang:
-        metadata["labels"] = {"allaboard.dev/gang": gang}
-        metadata["annotations"] = {
-            "allaboard.dev/min-member": str(floor),
-            "allaboard.dev/topology-required": "nvidia.com/gpu.clique",
-        }
-    priority = {"priorityClassName": _URGENT} if urgent else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, **priority}}
-
-
-def _priority_class() -> Json:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": _URGENT},
-        "value": 1000,
-        "preemptionPolicy": "Never",  # else they would rather evict whoever fills the other nodes
-    }
+def _urgent(name: str) -> Json:
+    return pod(name, schedulerName="allaboard", priorityClassName=_URGENT)
 
 
 async def _ungated(kube: Kube, namespace: str) -> bool:

@@ -12,8 +12,9 @@ import pytest_asyncio
 from e2e import slow
 from e2e.kube import Kube, until
 from e2e.observer import Observer
+from e2e.pods import container, member
 from e2e.scene import Play, statefulset
-from e2e.stage import GPUS, Stage
+from e2e.stage import Stage
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
@@ -37,31 +38,8 @@ def _members(count: int, **spec: Any) -> list[Json]:
     return [_member(i, count, **spec) for i in range(count)]
 
 
-def _member(index: int, floor: int, **spec: Any) -> Json:
-    container = {
-        "name": "worker",
-        "image": "registry.invalid/worker:1",
-        "resources": {"limits": {"nvidia.com/gpu": str(GPUS)}},
-        "ports": spec.pop("ports", []),
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"rank-{index}",
-            "labels": {"allaboard.dev/gang": "ranks"},
-            "annotations": {
-                "allaboard.dev/min-member": str(floor),
-                "allaboard.dev/topology-required": "nvidia.com/gpu.clique",
-            },
-        },
-        "spec": {
-            "schedulerName": "allaboard",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [container],
-            **spec,
-        },
-    }
+def _member(index: int, floor: int, ports: list[Json] | None = None, **spec: Any) -> Json:
+    return member(f"rank-{index}", "ranks", floor, containers=[container(ports=ports or [])], **spec)
 
 
 async def _nodes(kube: Kube) -> dict[str, str]:
@@ -105,8 +83,8 @@ async def test_members_that_slipped_past_the_webhook_are_held_without_a_gate(pla
     """No gate: the guard refuses them until the last one is there, then all board."""
     kube = play.stage.kube
     members = _members(4)
-    for member in members:
-        member["metadata"]["labels"]["allaboard.dev/webhook"] = "ignore"
+    for row in members:
+        row["metadata"]["labels"]["allaboard.dev/webhook"] = "ignore"
     await kube.apply(_NAMESPACE, members[:3])
     message = await play.waiting(_NAMESPACE, "GangGathering", "rank-0")
     assert "3 of 4 members are here; waiting for 1 more Pod to be created" in message
