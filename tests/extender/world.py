@@ -23,7 +23,7 @@ from gangs.muster import Muster
 from gangs.notes import Note
 from gangs.pods import GangKey, Pod
 from gangs.room import Domain
-from tests.builders import KEY, Json, make_room
+from tests.builders import KEY, LEVEL, Json, make_members, make_room
 
 START = 10_000.0
 
@@ -188,3 +188,8 @@ async def settle() -> None:
     """Let everything that can run now do so."""
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+def gang(number: int, name: str = "llm", **rest: object) -> list[Pod]:
+    """So many members that board one clique together."""
+    return make_members(number, name=name, required=LEVEL, **rest)  # type: ignore[arg-type]
