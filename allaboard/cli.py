@@ -7,15 +7,29 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import structlog
 import typer
 
 from allaboard.errors import UserError
 from allaboard.local.cli import app as local
-
-Result = TypeVar("Result")
+from allaboard.offline import app as offline
+from allaboard.options import (
+    HOST,
+    PROFILES,
+    ExtenderPort,
+    Identity,
+    Kubeconfig,
+    LeaderElection,
+    LeaseOption,
+    Profiles,
+    StateDir,
+    Unprotected,
+    WebhookHost,
+    WebhookPort,
+)
+from allaboard.running import ask, say
 
 if TYPE_CHECKING:
     from allaboard.dev.settings import Settings
@@ -27,55 +41,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(local, name="local")
-
-Kubeconfig = Annotated[
-    Path | None, typer.Option(help="Cluster to work on. Default: $KUBECONFIG, else ~/.kube/config.")
-]
-Profiles = Annotated[
-    str,
-    typer.Option(
-        help="Scheduler names that are served. default-scheduler may be among them; Pods that name any other "
-        "scheduler are left as they are. kai-scheduler is refused while a real KAI runs."
-    ),
-]
-WebhookHost = Annotated[
-    str, typer.Option(help="Address of this machine under which the API server reaches the webhook.")
-]
-WebhookPort = Annotated[
-    int, typer.Option(min=0, max=65535, help="0: the one in the state folder, else any free one.")
-]
-ExtenderPort = Annotated[
-    int,
-    typer.Option(min=0, max=65535, help="On 127.0.0.1. 0: the one in the state folder, else any free one."),
-]
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder for certificates, ports, logs and the generated configuration. "
-        "Default: one per kubeconfig in $XDG_STATE_HOME/allaboard/dev."
-    ),
-]
-Unprotected = Annotated[
-    str, typer.Option(hidden=True, help="Protections switched off, to prove that a check notices.")
-]
-
-LeaderElection = Annotated[
-    str,
-    typer.Option(
-        metavar="[none|own|scheduler]",
-        help="Which of several extenders plans. none: this one is the only one. own: the holder of --lease. "
-        "scheduler: the one beside the kube-scheduler that holds --lease.",
-    ),
-]
-LeaseOption = Annotated[
-    str, typer.Option("--lease", help="NAMESPACE/NAME. Default: allaboard-system/allaboard-scheduler.")
-]
-Identity = Annotated[
-    str, typer.Option(help="Our name in the election, or kube-scheduler's beside us. Default: the host name.")
-]
-
-_PROFILES = "allaboard,kai-scheduler"
-_HOST = "127.0.0.1"
+app.add_typer(offline)
 
 
 def _show_version(wanted: bool) -> None:
@@ -97,11 +63,11 @@ def top(
 @app.command()
 def dev(
     kubeconfig: Kubeconfig = None,
-    profiles: Profiles = _PROFILES,
+    profiles: Profiles = PROFILES,
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Run a kube-scheduler for these profiles, too.")
     ] = True,
-    webhook_host: WebhookHost = _HOST,
+    webhook_host: WebhookHost = HOST,
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
@@ -122,19 +88,17 @@ def dev(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
     if cleanup:
-        removed = _ask(parts.clean_up(settings))
-        _say("the registration is removed" if removed else "there was no registration")
+        removed = ask(parts.clean_up(settings))
+        say("the registration is removed" if removed else "there was no registration")
         return
-    _serve(
-        lambda stop: parts.serve_all(settings, with_scheduler=scheduler, stop=stop, say=_say, ready=_ready)
-    )
+    _serve(lambda stop: parts.serve_all(settings, with_scheduler=scheduler, stop=stop, say=say, ready=_ready))
 
 
 @app.command()
 def webhook(
     kubeconfig: Kubeconfig = None,
-    profiles: Profiles = _PROFILES,
-    webhook_host: WebhookHost = _HOST,
+    profiles: Profiles = PROFILES,
+    webhook_host: WebhookHost = HOST,
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
@@ -146,14 +110,14 @@ def webhook(
     from allaboard.dev import parts
 
     settings = _settle(kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir)
-    _serve(lambda stop: parts.serve_webhook(settings, registered=register, stop=stop, say=_say, ready=_ready))
+    _serve(lambda stop: parts.serve_webhook(settings, registered=register, stop=stop, say=say, ready=_ready))
 
 
 @app.command()
 def extender(
     kubeconfig: Kubeconfig = None,
-    profiles: Profiles = _PROFILES,
-    webhook_host: WebhookHost = _HOST,
+    profiles: Profiles = PROFILES,
+    webhook_host: WebhookHost = HOST,
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
@@ -176,8 +140,8 @@ def extender(
 @app.command("scheduler-config")
 def scheduler_config(
     kubeconfig: Kubeconfig = None,
-    profiles: Profiles = _PROFILES,
-    webhook_host: WebhookHost = _HOST,
+    profiles: Profiles = PROFILES,
+    webhook_host: WebhookHost = HOST,
     webhook_port: WebhookPort = 0,
     extender_port: ExtenderPort = 0,
     state_dir: StateDir = None,
@@ -191,66 +155,6 @@ def scheduler_config(
     settings = _settle(kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir)
     settings = replace(settings, election=election(leader_election, lease, ""))
     typer.echo(rendered(settings), nl=False)
-
-
-@app.command()
-def simulate(
-    cluster: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Nodes, Pods and Topologies.")],
-    gang: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="Manifest of the workload.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json")] = "text",
-) -> None:
-    """Say where a gang would board and why other domains can't take it. No cluster needed.
-
-    Exit code 0: all gangs of the file board; 2: one does not.
-    """
-    import orjson
-
-    from allaboard.simulate.run import as_json, as_text
-    from allaboard.simulate.run import simulate as run
-
-    if output not in ("text", "json"):
-        raise UserError(f'--output: "{output}" is neither text nor json')
-    outcomes = run(cluster, gang)
-    if output == "json":
-        told = orjson.dumps([as_json(o) for o in outcomes], option=orjson.OPT_INDENT_2)
-        typer.echo(told.decode())
-    else:
-        typer.echo("\n".join(as_text(o) for o in outcomes))
-    if any(o.placement is None for o in outcomes):
-        raise SystemExit(2)
-
-
-@app.command()
-def snapshot(kubeconfig: Kubeconfig = None) -> None:
-    """Print the cluster's Nodes, Pods and Topologies for simulate. Commands and environments are left out."""
-    from allaboard.dev.settings import find_kubeconfig
-    from allaboard.simulate.snapshot import snapshot as take
-
-    typer.echo(_ask(take(find_kubeconfig(kubeconfig))), nl=False)
-
-
-@app.command()
-def translate(
-    file: Annotated[
-        list[Path],
-        typer.Option(
-            "--file", "-f", help="Manifests; may be given again, e.g. for Topologies and Namespaces."
-        ),
-    ],
-    profiles: Profiles = _PROFILES,
-) -> None:
-    """Print what the webhook would do with the workloads of these files, and which gangs result.
-
-    Needs no cluster. Exit code 1, with a line for each, where something can't be understood.
-    """
-    from allaboard.translate.command import run
-
-    rendered, problems = run(file, profiles)
-    typer.echo(rendered, nl=False)
-    for problem in problems:
-        _say(f"error: {problem}")
-    if problems:
-        raise typer.Exit(1)
 
 
 def main() -> None:
@@ -287,17 +191,7 @@ def _serve(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await work(stop)
 
-    _ask(until_signalled())
-
-
-def _ask(work: Coroutine[Any, Any, Result]) -> Result:
-    import uvloop
-
-    return uvloop.run(work)
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    ask(until_signalled())
 
 
 def _ready(line: str) -> None:
@@ -314,5 +208,5 @@ def _first(error: BaseException) -> BaseException:
 def _fail(error: BaseException) -> None:
     if not isinstance(error, Exception):
         raise error
-    _say(f"error: {error}")
+    say(f"error: {error}")
     raise SystemExit(1)

@@ -6,7 +6,7 @@ What would last is healed after some seconds (Ground.heal_later), so the cluster
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from e2e.chaos.errors import STATUSES
 from e2e.chaos.ground import API_SERVER, ASLEEP, Ground
@@ -19,7 +19,6 @@ from e2e.expected import CLIQUE
 from e2e.pods import GPUS, HOSTNAME, pod
 from e2e.proxy import Proxy
 
-Json = dict[str, Any]
 Kind = Callable[[Ground], Awaitable[str | None]]
 
 _PARTS: Final = ("extender", "webhook", "kube-scheduler")

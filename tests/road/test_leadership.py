@@ -52,9 +52,9 @@ async def pair(where: Path, kubeconfig: Path, name: str) -> AsyncIterator[Pair]:
     """Run both from ready to their end."""
     folder = where / name
     common = (f"--kubeconfig={kubeconfig}", f"--state-dir={folder}", "--profiles=allaboard,kai-scheduler")
-    config = yaml.safe_load(once("scheduler-config", *common).stdout)
+    config = once("scheduler-config", *common).stdout
     file = folder / "kube-scheduler.yaml"
-    file.write_text(yaml.safe_dump(config))
+    file.write_text(config)
     election = ("--leader-election=own", f"--lease={_LEASE}", f"--identity={name}")
     with running("extender", *common, *election) as extender:
         await asyncio.to_thread(extender.until_ready)
@@ -65,7 +65,7 @@ async def pair(where: Path, kubeconfig: Path, name: str) -> AsyncIterator[Pair]:
             stderr=asyncio.subprocess.DEVNULL,
         )
         try:
-            yield Pair(extender, config["extenders"][0]["urlPrefix"])
+            yield Pair(extender, yaml.safe_load(config)["extenders"][0]["urlPrefix"])
         finally:
             scheduler.terminate()
             await scheduler.wait()

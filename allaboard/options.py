@@ -1,0 +1,55 @@
+"""Options that several commands share, each documented once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Kubeconfig = Annotated[
+    Path | None, typer.Option(help="Cluster to work on. Default: $KUBECONFIG, else ~/.kube/config.")
+]
+Profiles = Annotated[
+    str,
+    typer.Option(
+        help="Scheduler names that are served. default-scheduler may be among them; Pods that name any other "
+        "scheduler are left as they are. kai-scheduler is refused while a real KAI runs."
+    ),
+]
+WebhookHost = Annotated[
+    str, typer.Option(help="Address of this machine under which the API server reaches the webhook.")
+]
+WebhookPort = Annotated[
+    int, typer.Option(min=0, max=65535, help="0: the one in the state folder, else any free one.")
+]
+ExtenderPort = Annotated[
+    int,
+    typer.Option(min=0, max=65535, help="On 127.0.0.1. 0: the one in the state folder, else any free one."),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for certificates, ports, logs and the generated configuration. "
+        "Default: one per kubeconfig in $XDG_STATE_HOME/allaboard/dev."
+    ),
+]
+Unprotected = Annotated[
+    str, typer.Option(hidden=True, help="Protections switched off, to prove that a check notices.")
+]
+
+LeaderElection = Annotated[
+    str,
+    typer.Option(
+        metavar="[none|own|scheduler]",
+        help="Which of several extenders plans. none: this one is the only one. own: the holder of --lease. "
+        "scheduler: the one beside the kube-scheduler that holds --lease.",
+    ),
+]
+LeaseOption = Annotated[
+    str, typer.Option("--lease", help="NAMESPACE/NAME. Default: allaboard-system/allaboard-scheduler.")
+]
+Identity = Annotated[
+    str, typer.Option(help="Our name in the election, or kube-scheduler's beside us. Default: the host name.")
+]
+
+PROFILES = "allaboard,kai-scheduler"
+HOST = "127.0.0.1"
