@@ -19,6 +19,8 @@ from gangs.notes import decode
 from gangs.pods import Demand, Owner, Plan, Pod
 from gangs.quantities import amount
 from gangs.requests import pod_requests
+from gangs.subgroups import decode as subgroups
+from gangs.subgroups import keys
 
 Json = Mapping[str, Any]
 
@@ -145,14 +147,13 @@ def _demand(annotations: Json) -> Demand:
         min_member=_positive(annotations.get(contract.ANNOTATION_MIN_MEMBER)),
         size=_positive(annotations.get(contract.ANNOTATION_SIZE)),
         size_from=annotations.get(contract.ANNOTATION_SIZE_FROM, ""),
-        required=_keys(annotations.get(contract.ANNOTATION_TOPOLOGY_REQUIRED, "")),
-        preferred="".join(_keys(annotations.get(contract.ANNOTATION_TOPOLOGY_PREFERRED, ""))[-1:]),
+        required=keys(annotations.get(contract.ANNOTATION_TOPOLOGY_REQUIRED, "")),
+        preferred="".join(keys(annotations.get(contract.ANNOTATION_TOPOLOGY_PREFERRED, ""))[-1:]),
+        subgroups=subgroups(annotations.get(contract.ANNOTATION_SUBGROUPS, "")),
+        min_subgroup=_positive(annotations.get(contract.ANNOTATION_MIN_SUBGROUP)),
+        after=annotations.get(contract.ANNOTATION_AFTER, ""),
         notes=decode(annotations.get(contract.ANNOTATION_NOTES, "")),
     )
-
-
-def _keys(value: str) -> tuple[str, ...]:
-    return tuple(key.strip() for key in value.split(",") if key.strip())
 
 
 def _positive(text: str | None) -> int | None:

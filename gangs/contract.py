@@ -31,6 +31,11 @@ SIZE_FROM_OWNER: Final = "owner"  # replicas, or min(parallelism, completions le
 SIZE_FROM_PARTITION: Final = "nvcf-partition"  # sum over the owners in the namespace with this NVCF index
 ANNOTATION_TOPOLOGY_REQUIRED: Final = "allaboard.dev/topology-required"
 ANNOTATION_TOPOLOGY_PREFERRED: Final = "allaboard.dev/topology-preferred"
+# The path of subgroups from the gang down to the Pod's own (gangs/subgroups.py); how many of the outermost
+# must be whole (absent: all that there are); the gang label of one that must be aboard before this may board.
+ANNOTATION_SUBGROUPS: Final = "allaboard.dev/subgroups"
+ANNOTATION_MIN_SUBGROUP: Final = "allaboard.dev/min-subgroup"
+ANNOTATION_AFTER: Final = "allaboard.dev/after"
 ANNOTATION_NOTES: Final = "allaboard.dev/notes"
 ANNOTATION_PLAN: Final = "allaboard.dev/plan"
 

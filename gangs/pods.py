@@ -6,6 +6,7 @@ from gangs.contract import GATE
 from gangs.nodes import Shape
 from gangs.notes import Note
 from gangs.room import Level
+from gangs.subgroups import Subgroup
 
 GangKey = tuple[str, str]
 """Namespace and gang label."""
@@ -26,6 +27,9 @@ class Demand:
     """What a Pod's canonical annotations ask for its gang (gangs/contract.py).
 
     min_member, size: None where the annotation is missing or no number.
+    subgroups: the path from the gang down to the Pod's own, () for a gang without subgroups.
+    min_subgroup: how many of the outermost subgroups must be whole, None for all that there are.
+    after: the gang label of one that must be aboard before this gang may board, "" for none.
     """
 
     min_member: int | None = None
@@ -33,6 +37,9 @@ class Demand:
     size_from: str = ""
     required: Level = ()
     preferred: str = ""
+    subgroups: tuple[Subgroup, ...] = ()
+    min_subgroup: int | None = None
+    after: str = ""
     notes: tuple[Note, ...] = ()
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gangs.notes import Note
+from gangs.subgroups import Subgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Gang:
     size: members wanted in all.
     size_from: where both are read from while the gang lives, "" if they are as said here.
     required, preferred: node label keys of the levels, widest first.
+    subgroups: the path from the gang down to the Pod's own subgroup, outermost first.
+    min_subgroup: how many of the outermost subgroups must be whole, None for all that there are.
+    after: the label of a gang that must be aboard before this one may board, "" for none.
     """
 
     label: str
@@ -39,6 +43,9 @@ class Gang:
     size_from: str = ""
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
+    subgroups: tuple[Subgroup, ...] = ()
+    min_subgroup: int | None = None
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

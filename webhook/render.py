@@ -9,6 +9,7 @@ from typing import Final
 
 from gangs import contract
 from gangs.notes import Note, encode
+from gangs.subgroups import encode as subgroups
 from webhook import patch
 from webhook.affinity import constrained
 from webhook.ask import Ask, Gang
@@ -27,6 +28,8 @@ def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]
     labels = {contract.LABEL_QUEUE: queue, **ask.labels}
     if ask.gang:
         labels[contract.LABEL_GANG] = ask.gang.label
+        if ask.gang.subgroups:
+            labels[contract.LABEL_SUBGROUP] = ask.gang.subgroups[-1].name
     operations = patch.set_entries(metadata, _LABELS, labels)
     operations += _annotate(pod, {**_counted(ask.gang), **ask.verbatim} if ask.gang else {}, notes)
     operations += patch.set_field(spec, ("spec", "schedulerName"), scheduler)
@@ -61,5 +64,8 @@ def _counted(gang: Gang) -> dict[str, str]:
         contract.ANNOTATION_SIZE_FROM: gang.size_from,
         contract.ANNOTATION_TOPOLOGY_REQUIRED: ",".join(gang.required),
         contract.ANNOTATION_TOPOLOGY_PREFERRED: ",".join(gang.preferred),
+        contract.ANNOTATION_SUBGROUPS: subgroups(gang.subgroups) if gang.subgroups else "",
+        contract.ANNOTATION_MIN_SUBGROUP: str(gang.min_subgroup or ""),
+        contract.ANNOTATION_AFTER: gang.after,
     }
     return {key: value for key, value in facts.items() if value}

@@ -13,6 +13,7 @@ from gangs import contract
 from gangs.nodes import Taint, Term
 from gangs.notes import Note
 from gangs.pods import Demand, Owner, Plan, Pod
+from gangs.subgroups import Subgroup
 from tests.builders import CLIQUE, FOREIGN_GATE, Json, node_object, pod_object
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "grove"
@@ -64,6 +65,9 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
             contract.ANNOTATION_SIZE_FROM: "owner",
             contract.ANNOTATION_TOPOLOGY_REQUIRED: f"zone, {CLIQUE},",
             contract.ANNOTATION_TOPOLOGY_PREFERRED: " rack ",
+            contract.ANNOTATION_SUBGROUPS: '[{"name": "workers", "minMember": 3}]',
+            contract.ANNOTATION_MIN_SUBGROUP: "1",
+            contract.ANNOTATION_AFTER: "base",
             contract.ANNOTATION_NOTES: '[{"message": "hello"}]',
             contract.ANNOTATION_PLAN: wire.plan_annotation(PLAN),
             contract.NVCF_INDEX: "0",
@@ -110,7 +114,17 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
         bound_at=wire.epoch("2026-01-01T00:00:05Z"),
         priority=7,
         owner=Owner("apps/v1", "StatefulSet", "llm", "2"),
-        demand=Demand(4, 6, "owner", ("zone", CLIQUE), "rack", (Note("hello"),)),
+        demand=Demand(
+            min_member=4,
+            size=6,
+            size_from="owner",
+            required=("zone", CLIQUE),
+            preferred="rack",
+            subgroups=(Subgroup("workers", 3),),
+            min_subgroup=1,
+            after="base",
+            notes=(Note("hello"),),
+        ),
         plan=PLAN,
         partition_index="0",
         version="1",
