@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import orjson
 
-from allaboard.simulate.files import Manifest
+from allaboard.manifests import Json, Manifest
+from allaboard.simulate.models import parsed
 from gangs import contract
 from webhook import read, wire
 from webhook.mutate import decide, is_ours_to_touch
 from webhook.patch import Operation
 from webhook.pod import Owner, Surroundings, Topology
-
-Json = dict[str, Any]
 
 PROFILES: Final = (contract.SCHEDULER_NAME, contract.KAI_SCHEDULER_NAME)
 KINDS: Final = ("Pod", "StatefulSet", "Job", "Deployment")
@@ -25,8 +24,8 @@ KINDS: Final = ("Pod", "StatefulSet", "Job", "Deployment")
 def members(manifest: Manifest, topologies: tuple[Topology, ...]) -> list[Json]:
     """Every Pod of the workload, mutated."""
     if manifest.kind not in KINDS:
-        raise manifest.error("kind", f"{manifest.kind} is not simulated (kinds: {', '.join(KINDS)})")
-    return manifest.read(lambda body: _members(body, topologies))
+        raise manifest.wrong("kind", f"{manifest.kind} is not simulated (allowed: {', '.join(KINDS)})")
+    return parsed(manifest, lambda body: _members(body, topologies))
 
 
 def _members(body: Json, topologies: tuple[Topology, ...]) -> list[Json]:

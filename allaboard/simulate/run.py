@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from allaboard.errors import UserError
-from allaboard.simulate.files import Manifest, load
+from allaboard.manifests import Manifest, load
 from allaboard.simulate.members import KINDS, members
+from allaboard.simulate.models import parsed
 from extender import wire
 from gangs.muster import Muster, muster
 from gangs.packing import Candidate
@@ -36,11 +37,11 @@ class Outcome:
 
 def simulate(cluster: Path, gang: Path) -> list[Outcome]:
     """Place the gangs of one file, in the order of their names, on the cluster of the other."""
-    here, wanted = load(cluster), load(gang)
+    here, wanted = load([cluster]), load([gang])
     room, topologies = _room(here), _topologies([*here, *wanted])
     pods = [pod for m in wanted if m.kind != "Topology" for pod in _pods(m, topologies)]
     if not pods:
-        raise UserError(f"{gang}: no workload in it (kinds: {', '.join(KINDS)})")
+        raise UserError(f"{gang}: no workload in it (allowed: {', '.join(KINDS)})")
     return [_board(found, room) for found in _gangs(pods)]
 
 
@@ -85,17 +86,16 @@ def _room(manifests: Iterable[Manifest]) -> Room:
     room = Room()
     for manifest in manifests:
         if manifest.kind == "Node":
-            room.put_node(manifest.read(wire.node))
+            room.put_node(parsed(manifest, wire.node))
         elif manifest.kind == "Pod":
-            pod = manifest.read(lambda body: wire.pod(_complete(body)))
+            pod = parsed(manifest, lambda body: wire.pod(_complete(body)))
             if pod.node and not pod.terminal:
                 room.take(pod.uid, Seat(pod.node, pod.shape.requests, pod.name))
     return room
 
 
 def _pods(manifest: Manifest, topologies: tuple[Topology, ...]) -> list[Pod]:
-    objects = members(manifest, topologies)
-    return manifest.read(lambda _: [wire.pod(_complete(pod)) for pod in objects])
+    return [wire.pod(_complete(pod)) for pod in members(manifest, topologies)]
 
 
 def _complete(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _complete(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _topologies(manifests: Iterable[Manifest]) -> tuple[Topology, ...]:
     found = (
-        m.read(lambda body: read.topologies({"items": [body]})) for m in manifests if m.kind == "Topology"
+        parsed(m, lambda body: read.topologies({"items": [body]})) for m in manifests if m.kind == "Topology"
     )
     return tuple(topology for one in found for topology in one)
 

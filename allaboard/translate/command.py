@@ -9,7 +9,7 @@ import yaml
 
 from allaboard.dev.install import shipped
 from allaboard.dev.settings import scheduler_names
-from allaboard.translate.manifests import Manifest, ManifestError, load
+from allaboard.manifests import Manifest, ManifestError, load
 from allaboard.translate.report import translate
 
 _DEFAULTS_FROM: Final = "Allaboard's default objects"

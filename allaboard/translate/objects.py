@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from allaboard.translate.manifests import Json, Manifest
+from allaboard.manifests import Json, Manifest
 from webhook.lookup import PATHS, TOPOLOGIES
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from allaboard.translate.manifests import Json, Manifest, ManifestError
+from allaboard.manifests import Json, Manifest, ManifestError
 from allaboard.translate.objects import Objects
 from allaboard.translate.workloads import owner_of, pod_of
 from gangs import contract
@@ -48,7 +48,7 @@ async def translate(
             decode(_value(pod, operations, "annotations", contract.ANNOTATION_NOTES)) if operations else ()
         )
         entries.append(_entry(manifest, pod, operations, notes))
-        problems += [f"{manifest.file}: {note.message}" for note in notes if note.blocking]
+        problems += [f"{manifest.place()}: {note.message}" for note in notes if note.blocking]
     return Report(tuple(_shared(entries)), tuple(problems))
 
 
@@ -59,9 +59,9 @@ def _shown(manifest: Manifest) -> Pod | None:
     try:
         return wire.parse(orjson.dumps(wire.review(body), default=str)).pod
     except wire.MalformedReviewError as error:
-        field = str(error).removeprefix("AdmissionReview: ")
+        field, _, problem = str(error).removeprefix("AdmissionReview: ").partition(": ")
         within = "" if manifest.kind == "Pod" else "spec.template."
-        raise ManifestError(f"{manifest.file}: {manifest.title}: {within}{field}") from error
+        raise manifest.wrong(within + field, problem) from error
 
 
 async def _judge(pod: Pod, lookups: Lookups, profiles: Sequence[str]) -> list[Operation]:

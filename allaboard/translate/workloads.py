@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from allaboard.translate.manifests import Json, Manifest
+from allaboard.manifests import Json, Manifest
 
 _TEMPLATED: Final = frozenset({"StatefulSet", "Deployment", "ReplicaSet", "Job", "DaemonSet"})
 _COUNTS: Final = ("replicas", "parallelism", "completions")
@@ -20,9 +20,8 @@ def owner_of(manifest: Manifest) -> Manifest:
         manifest, "spec.jobTemplate", _map(manifest, "spec", manifest.body.get("spec")).get("jobTemplate")
     )
     meta = {**(job.get("metadata") or {}), "name": manifest.name, "namespace": manifest.namespace}
-    return Manifest(
-        manifest.file, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": job.get("spec")}
-    )
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": job.get("spec")}
+    return Manifest(manifest.file, body, manifest.part("spec.jobTemplate"))
 
 
 def pod_of(manifest: Manifest) -> Json | None:

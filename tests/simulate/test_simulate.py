@@ -92,25 +92,25 @@ def _member(name: str) -> Json:
 @pytest.mark.parametrize(
     ("here", "gang", "complaint"),
     [
-        pytest.param("a: [\n", "", "cluster.yaml:2: not YAML", id="no YAML"),
+        pytest.param("a: [\n", "", "cluster.yaml:2: no YAML", id="no YAML"),
         pytest.param("\n\nmetadata: {}\n", "", "cluster.yaml:3: kind: missing", id="no kind"),
-        pytest.param("kind: Node\n", "", "cluster.yaml:1: Node: metadata.name: missing", id="no name"),
-        pytest.param("kind: List\n", "", "List: items: a list of objects is expected", id="no items"),
+        pytest.param("kind: Node\n", "", "cluster.yaml:1: node: metadata: missing", id="no name"),
+        pytest.param("kind: List\n", "", "cluster.yaml:1: list: items: missing", id="no items"),
         pytest.param(
-            "kind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: lots}}\n",
+            "kind: Node\nmetadata: {name: n}\nstatus:\n  allocatable:\n    x/y.z: 1\n    cpu: lots\n",
             "kind: Pod\nmetadata: {name: p}\nspec: {}\n",
-            "cluster.yaml:1: Node n: value: 'lots' is no quantity",
+            "cluster.yaml:6: node default/n: status.allocatable.cpu: 'lots' is no quantity",
             id="no quantity",
         ),
         pytest.param("", "", "gang.yaml: no workload in it", id="no gang"),
         pytest.param(
             "",
             "---\n---\nkind: Service\nmetadata: {name: s}\n",
-            "gang.yaml:3: Service s: kind: Service",
+            "gang.yaml:3: service default/s: kind: Service",
             id="kind",
         ),
         pytest.param(
-            "", "kind: Job\nmetadata: {name: j}\n", "gang.yaml:1: Job j: spec: missing", id="no spec"
+            "", "kind: Job\nmetadata: {name: j}\n", "gang.yaml:1: job default/j: spec: missing", id="no spec"
         ),
     ],
 )

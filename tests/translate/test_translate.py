@@ -31,6 +31,17 @@ kind: Topology
 metadata: {name: racks}
 spec: {levels: [{nodeLabel: example.com/rack, alias: rack}]}
 """
+CRONJOB = """
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  jobTemplate:
+    metadata: {annotations: {allaboard.dev/min-member: "2"}}
+    spec:
+      parallelism: 4
+      completions: 4
+      template: {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 1}}}]}}
+"""
 PARTITION = f"    metadata: {{annotations: {{{contract.NVCF_INDEX}: '0'}}}}\n"
 ANNOTATIONS = (
     "  annotations: {kai.scheduler/topology: racks, kai.scheduler/topology-required-placement: rack}\n"
@@ -76,7 +87,8 @@ def test_a_level_that_nobody_defines_is_an_error_with_file_object_and_field(tmp_
     code, [entry], errors = translated(file)
     assert code == 1
     assert entry["gang"]["minMember"] == 3
-    assert errors.startswith(f"error: {file}: statefulset default/llm: annotation kai.scheduler/topology: no")
+    complaint = f"{file}:2: statefulset default/llm: annotation kai.scheduler/topology: no Topology"
+    assert errors.startswith(f"error: {complaint}")
 
 
 def test_owners_of_one_nvcf_partition_are_one_gang_of_all_their_pods(tmp_path: Path) -> None:
@@ -89,18 +101,7 @@ def test_owners_of_one_nvcf_partition_are_one_gang_of_all_their_pods(tmp_path: P
 
 
 def test_a_cronjob_is_judged_by_the_job_that_it_makes(tmp_path: Path) -> None:
-    job = """
-kind: CronJob
-metadata: {name: nightly}
-spec:
-  jobTemplate:
-    metadata: {annotations: {allaboard.dev/min-member: "2"}}
-    spec:
-      parallelism: 4
-      completions: 4
-      template: {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 1}}}]}}
-"""
-    code, [entry], _ = translated(written(tmp_path, job))
+    code, [entry], _ = translated(written(tmp_path, CRONJOB))
     assert (code, entry["object"]) == (0, "job default/nightly")
     assert (entry["gang"]["minMember"], entry["gang"]["size"]) == (2, 4)
 
@@ -117,38 +118,44 @@ def test_objects_that_make_no_pods_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "line", "sentence"),
     [
         (
             STATEFULSET.replace("replicas: 3", "replicas: '3'"),
+            9,
             "statefulset default/llm: spec.replicas: '3' is",
         ),
         (
             STATEFULSET.replace("topology: racks", "topology: 3"),
+            6,
             "metadata.annotations.kai.scheduler/topology: 3",
         ),
-        (STATEFULSET.replace("template:", "tmpl:"), "statefulset default/llm: spec.template: missing"),
+        (STATEFULSET.replace("template:", "tmpl:"), 7, "statefulset default/llm: spec.template: missing"),
         (
             STATEFULSET.replace("containers:", "schedulerName: 5\n      containers:"),
-            "spec.template.spec.sched",
+            12,
+            "spec.template.spec.schedulerName: ",
         ),
-        (TOPOLOGY.replace("nodeLabel", "label"), "topology default/racks: spec.levels: a list"),
+        (TOPOLOGY.replace("nodeLabel", "label"), 5, "topology default/racks: spec.levels: a list"),
         (
             "kind: Widget\nmetadata: {name: w}\nspec: {a: {podSpec: {}}}",
+            1,
             'widget default/w: kind: "Widget" is not',
         ),
-        ("kind: Pod", "pod: metadata: missing"),
-        ("just words", "kind: missing"),
-        ("a: [", "no YAML: while parsing"),
+        (CRONJOB.replace("template: {spec", "template: {spek"), 10, "spec.template.spec: missing"),
+        ("kind: Pod", 1, "pod: metadata: missing"),
+        ("just words", 1, "kind: missing"),
+        ("---\na: [", 3, "no YAML: did not find"),
+        ("kind: Pod\nmetadata: {name: p, x: 2026-13-45}", 1, "no YAML: month must be in 1..12"),
     ],
 )
 def test_what_cannot_be_understood_is_one_line_and_exit_code_1(
-    tmp_path: Path, text: str, sentence: str
+    tmp_path: Path, text: str, line: int, sentence: str
 ) -> None:
     file = written(tmp_path, text)
     code, _, errors = translated(file)
     assert code == 1
-    assert errors.startswith(f"error: {file}: ")
+    assert errors.startswith(f"error: {file}:{line}: ")
     assert sentence in errors
     assert len(errors.splitlines()) == 1
 
