@@ -30,6 +30,7 @@ from allaboard.options import (
     WebhookPort,
 )
 from allaboard.running import ask, say
+from allaboard.status.commands import app as status
 
 if TYPE_CHECKING:
     from allaboard.dev.settings import Settings
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(local, name="local")
 app.add_typer(offline)
+app.add_typer(status)
 
 
 def _show_version(wanted: bool) -> None:

@@ -24,6 +24,7 @@ from extender.barrier import Barrier
 from extender.binder import Binder
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
+from extender.debug import Debug
 from extender.events import EventWriter
 from extender.grants import Grants
 from extender.guard import Guard
@@ -38,6 +39,7 @@ from extender.store import PermitStore
 from extender.topologies import Topologies
 from extender.torn import Torn
 from extender.unprotected import OpenGuard, scatter
+from extender.views import Views
 from gangs.planner import place
 from gangs.room import Room
 
@@ -108,6 +110,8 @@ class Extender:
         guard = OpenGuard if "guard" in off else Guard
         self.guard = guard(self.registry, self.room, self.store, self.rounds)
         self.news = News(self.registry, self.room, self.store, self.rounds)
+        views = Views(self.registry, self.room, self.store, self.rounds, self.news)
+        self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.torn = Torn(api, self.rounds, clock)
         self.events = EventWriter(api, clock)
 
@@ -203,6 +207,7 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
+    app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -65,6 +65,11 @@ class News:
         for key, row in pending.items():
             yield from self._standing(key, row, now)
 
+    def told(self, key: GangKey) -> str:
+        """What this gang's Pods were told last, "" where that was nothing yet."""
+        told = self._told.get(key)
+        return told.message if told else ""
+
     def sentence(self, row: Pending) -> str:
         """Why this gang waits."""
         gang = row.gang

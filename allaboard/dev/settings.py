@@ -95,6 +95,18 @@ def settle(
     )
 
 
+def extender_url(kubeconfig: Path | None, state_dir: Path | None) -> str:
+    """Where the extender answers that was started for this kubeconfig. Raises UserError if there is none."""
+    folder = state_dir or _default_state_dir(find_kubeconfig(kubeconfig))
+    port = _remembered(folder / _PORTS_FILE).get("extender")
+    if port is None:
+        raise UserError(
+            f"--extender: nothing in {folder} says where an extender runs (give its URL; in a cluster, "
+            "kubectl port-forward to its Pod first)"
+        )
+    return f"http://{LOOPBACK}:{port}"
+
+
 def election(mode: str, lease: str, identity: str) -> Election:
     """How it is decided who leads. Raises UserError."""
     if mode not in MODES:

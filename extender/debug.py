@@ -1,0 +1,125 @@
+"""What the extender knows, as JSON over HTTP: read-only, on the private port, which is loopback's.
+
+/debug/gangs                every gang, with what its Pods were told last
+/debug/gang/{ns}/{name}     one gang (by label, owner or Pod): its members, and what each domain lacks
+/debug/cliques              GPUs per clique: all, used, promised
+/debug/state                counts, and who leads
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from extender.registry import Registry
+from extender.rounds import Rounds
+from extender.store import PermitStore
+from extender.views import GangView, Views
+from gangs.planner import shortages
+from gangs.pods import GangKey, Pod
+from gangs.room import Room
+from gangs.shortage import Shortage
+
+MOST_DOMAINS: Final = 50  # of a gang's rejected domains, the nearest first
+_BATCH: Final = 50  # gangs that are looked at before kube-scheduler's calls get their turn
+
+Json = dict[str, Any]
+
+
+class Debug:
+    """The pages. Mount with application()."""
+
+    def __init__(
+        self, views: Views, registry: Registry, room: Room, store: PermitStore, rounds: Rounds
+    ) -> None:
+        self._views = views
+        self._registry = registry
+        self._room = room
+        self._store = store
+        self._rounds = rounds
+
+    def application(self) -> web.Application:
+        """To be mounted at /debug."""
+        app = web.Application()
+        app.router.add_get("/gangs", self.gangs)
+        app.router.add_get("/gang/{namespace}/{name}", self.gang)
+        app.router.add_get("/cliques", self.cliques)
+        app.router.add_get("/state", self.state)
+        return app
+
+    async def gangs(self, _: web.Request) -> web.Response:
+        """Every gang, by namespace and name."""
+        rows = [_row(view) async for view in self._all()]
+        return _json(sorted(rows, key=lambda row: (row["namespace"], row["name"], row["label"])))
+
+    async def gang(self, request: web.Request) -> web.Response:
+        """One gang and why it waits, worked out now."""
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        key = self._views.find(namespace, name)
+        view = self._views.gang(key) if key else None
+        if key is None or view is None:
+            problem = f"no gang, owner or Pod of a gang is called {namespace}/{name}"
+            return _json({"error": problem}, status=404)
+        told = _row(view) | {"message": self._views.sentence(key), "members": self._members(key)}
+        return _json(told | {"domains": self._domains(key)})
+
+    async def cliques(self, _: web.Request) -> web.Response:
+        """GPUs per clique."""
+        return _json([asdict(clique) for clique in self._views.cliques()])
+
+    async def state(self, _: web.Request) -> web.Response:
+        """Counts of everything that is kept in memory."""
+        phases = Counter([view.phase.value async for view in self._all()])
+        return _json(
+            {
+                "nodes": len(self._room.nodes),
+                "pods": len(self._registry.pods),
+                "gangs": dict(phases),
+                "pending": len(self._rounds.pending),
+                "promised": sum(len(p.seats) for p in self._store.permits.values()),
+                "kept": "/".join(self._rounds.keeper.kept.domain) if self._rounds.keeper.kept else "",
+            }
+        )
+
+    async def _all(self) -> AsyncIterator[GangView]:
+        for number, view in enumerate(self._views.gangs()):
+            if number % _BATCH == _BATCH - 1:
+                await asyncio.sleep(0)
+            yield view
+
+    def _members(self, key: GangKey) -> list[Json]:
+        permit = self._store.permit(key)
+        members = sorted(self._registry.members(key), key=lambda pod: pod.name)
+        return [_member(pod, permit.seats.get(pod.uid, "")) for pod in members if pod.live]
+
+    def _domains(self, key: GangKey) -> list[Json]:
+        row = self._rounds.pending.get(key)
+        if row is None or not row.gang.ready:
+            return []
+        found = sorted(shortages(self._rounds.boarding(row.gang), self._room), key=lambda s: -s.have)
+        return [_shortage(lack) for lack in found[:MOST_DOMAINS]]
+
+
+def _row(view: GangView) -> Json:
+    return asdict(view) | {"domain": "/".join(view.domain)}
+
+
+def _member(pod: Pod, promised: str) -> Json:
+    return {"name": pod.name, "node": pod.node, "promised": promised, "gates": list(pod.gates)}
+
+
+def _shortage(lack: Shortage) -> Json:
+    return {
+        "domain": "/".join(lack.domain),
+        "have": lack.have,
+        "need": lack.need,
+        "blockers": [{"why": words, "nodes": nodes} for words, nodes in lack.blockers],
+    }
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(body), content_type="application/json", status=status)

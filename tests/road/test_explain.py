@@ -1,0 +1,63 @@
+"""What people are told about gangs on the real control plane; the figures expected are the cluster's own."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+
+from e2e.observer import Observer
+from e2e.scene import Play, statefulset
+from e2e.stage import CLIQUE_NODES, Stage
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+_NAMESPACE: Final = "explained"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def play(played: tuple[Stage, Observer]) -> AsyncIterator[Play]:
+    """A clean namespace; afterwards the checker has no complaint."""
+    stage, observer = played
+    await stage.kube.namespace(_NAMESPACE)
+    play = Play(stage, observer, lambda _: None)
+    yield play
+    play.clean(_NAMESPACE)
+    await stage.kube.clear(_NAMESPACE)
+
+
+async def _allaboard(play: Play, *line: str) -> tuple[int, Any]:
+    """Exit code and what was printed, of a command on the running extender."""
+    kubeconfig = play.stage.kube.kubeconfig
+    state = kubeconfig.parent / "dev"
+    command = [sys.executable, "-m", "allaboard", *line, "-o", "json"]
+    process = await asyncio.create_subprocess_exec(
+        *command, f"--kubeconfig={kubeconfig}", f"--state-dir={state}", stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    return process.returncode or 0, json.loads(out)
+
+
+async def test_explain_names_what_each_clique_lacks_of_a_gang_too_large(play: Play) -> None:
+    too_many = CLIQUE_NODES + 1
+    await play.stage.kube.apply(_NAMESPACE, statefulset("wide", too_many))
+    sentence = await play.waiting(_NAMESPACE, "GangWaiting", f"wide-{CLIQUE_NODES}")
+    code, told = await _allaboard(play, "explain", f"{_NAMESPACE}/wide")
+    assert (code, told["message"]) == (2, sentence)
+    assert {row["domain"] for row in told["domains"]} == set(play.stage.cliques)
+    assert {(row["have"], row["need"]) for row in told["domains"]} == {(CLIQUE_NODES, too_many)}
+
+
+async def test_explain_and_top_agree_with_the_cluster_once_a_gang_is_aboard(play: Play) -> None:
+    await play.stage.kube.apply(_NAMESPACE, statefulset("fits", 3))
+    await play.bound(_NAMESPACE, 3)
+    code, told = await _allaboard(play, "explain", "fits-0", "-n", _NAMESPACE)
+    assert (code, told["phase"], told["bound"]) == (0, "Aboard", 3)
+    _, cliques = await _allaboard(play, "top")
+    assert sum(row["used"] for row in cliques if row["clique"] == told["domain"]) == 3 * 4
+    assert sum(row["used"] + row["promised"] for row in cliques) == 3 * 4
+    _, gangs = await _allaboard(play, "gangs", "-n", _NAMESPACE)
+    assert [row["name"] for row in gangs] == [f"{_NAMESPACE}/fits"]
