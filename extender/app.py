@@ -40,6 +40,7 @@ from extender.topologies import Topologies
 from extender.torn import Torn
 from extender.unprotected import OpenGuard, scatter
 from extender.views import Views
+from extender.volumes import CLAIMS, VOLUMES, ClaimKey, Volumes
 from gangs.planner import place
 from gangs.room import Room
 
@@ -97,6 +98,7 @@ class Extender:
         )
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
+        self.volumes = Volumes(self._claim_changed)
         self.grants = Grants(api, self.store, self._term, preconditions="preconditions" not in off)
         self.rounds = Rounds(
             self.registry,
@@ -106,6 +108,7 @@ class Extender:
             clock,
             self.topologies.lifted,
             scatter if "domain" in off else place,
+            self.volumes.shape,
         )
         guard = OpenGuard if "guard" in off else Guard
         self.guard = guard(self.registry, self.room, self.store, self.rounds)
@@ -124,6 +127,8 @@ class Extender:
         ]
         return [
             Informer(self._api, "/api/v1/nodes", nodes),
+            Informer(self._api, VOLUMES, self.volumes.volumes),
+            Informer(self._api, CLAIMS, self.volumes.claims),
             Informer(self._api, "/api/v1/pods", self.pods),
             *kinds,
         ]
@@ -171,6 +176,10 @@ class Extender:
     def leads(self) -> bool:
         """Whether this one plans, grants and binds now."""
         return bool(self.leadership.term)
+
+    def _claim_changed(self, claim: ClaimKey) -> None:
+        self.registry.claim_changed(*claim)
+        self.wake.set()
 
     def _term(self) -> str:
         return self.leadership.term

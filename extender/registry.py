@@ -63,6 +63,12 @@ class Registry:
                 self.changed.add(key)
                 self._news[key] = self._news[key][0], now
 
+    def claim_changed(self, namespace: str, name: str) -> None:
+        """A claim of some Pods lets them go elsewhere now: plan their gangs anew."""
+        for key in self._gangs:
+            if key[0] == namespace and any(name in pod.claims for pod in self.members(key)):
+                self.changed.add(key)
+
     def members(self, key: GangKey) -> Iterable[Pod]:
         """All Pods with this gang label in this namespace, finished ones included."""
         return (self.pods[uid] for uid in self._gangs.get(key, ()))

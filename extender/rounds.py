@@ -11,6 +11,7 @@ free.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final, Protocol
 
 from extender.keeper import Keeper
@@ -18,6 +19,7 @@ from extender.registry import Registry
 from extender.store import PermitStore
 from gangs import contract
 from gangs.muster import Muster
+from gangs.nodes import Shape
 from gangs.notes import Note
 from gangs.order import in_order
 from gangs.packing import Candidate
@@ -71,6 +73,7 @@ class Rounds:
         clock: Callable[[], float],
         lifted: Callable[[Note], bool],
         planner: Planner = place,
+        shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
         self.keeper = Keeper(room)
@@ -81,6 +84,7 @@ class Rounds:
         self._clock = clock
         self._lifted = lifted
         self._planner = planner
+        self._shape = shape
         self._rejected: dict[GangKey, tuple[int, Kept | None]] = {}
         self._restarted = True
 
@@ -123,7 +127,7 @@ class Rounds:
         domains = {domain_of(n, gang.required) for n in nodes} if gang.required else set()
         near = {n.labels.get(gang.preferred, "") for n in nodes} if gang.preferred else set()
         return Boarding(
-            members=tuple(Candidate(p.uid, p.shape) for p in unseated),
+            members=tuple(Candidate(p.uid, self._shape(p)) for p in unseated),
             floor=gang.missing or 1,
             required=gang.required,
             preferred=gang.preferred,

@@ -5,7 +5,7 @@ has validated them; annotations come from people and are read with suspicion.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -69,6 +69,7 @@ def pod(obj: Json) -> Pod:
         demand=_demand(annotations),
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
+        claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
         version=meta.get("resourceVersion", ""),
     )
 
@@ -104,13 +105,14 @@ def _shape(spec: Json) -> Shape:
         shape = _shapes[key] = Shape(
             requests=requests,
             node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
-            terms=None if required is None else _terms(required.get("nodeSelectorTerms") or ()),
+            terms=None if required is None else selector_terms(required.get("nodeSelectorTerms") or ()),
             tolerations=_tolerations(spec.get("tolerations") or ()),
         )
     return shape
 
 
-def _terms(terms: Iterable[Json]) -> tuple[Term, ...]:
+def selector_terms(terms: Iterable[Json]) -> tuple[Term, ...]:
+    """The terms of a core/v1 NodeSelector."""
     return tuple(
         Term(_requirements(t.get("matchExpressions") or ()), _requirements(t.get("matchFields") or ()))
         for t in terms
@@ -133,6 +135,15 @@ def _scheduled_at(status: Json) -> float:
         if condition["type"] == "PodScheduled" and condition["status"] == "True":
             return epoch(condition.get("lastTransitionTime") or "")
     return 0.0
+
+
+def _claims(pod: str, spec: Json) -> Iterator[str]:
+    """Its PersistentVolumeClaims; that of an ephemeral volume is named after Pod and volume."""
+    for volume in spec["volumes"]:
+        if claim := volume.get("persistentVolumeClaim"):
+            yield claim["claimName"]
+        elif "ephemeral" in volume:
+            yield f"{pod}-{volume['name']}"
 
 
 def _controller(meta: Json) -> Owner | None:

@@ -23,6 +23,7 @@ class Blocker(StrEnum):
     NOT_READY = "not ready"
     TAINTED = "tainted"
     SELECTOR = "excluded by the Pod's nodeSelector or node affinity"
+    TIED = "out of reach of the Pod's volume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +108,14 @@ class Shape:
 
     requests: by resource name, cpu in millicores, memory in bytes (gangs/requests.py).
     terms: required node affinity, any of which must match; None where there is none.
+    ties: for each volume that can't be used everywhere, where it can: any of its terms must match.
     """
 
     requests: Mapping[str, int]
     node_selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
+    ties: tuple[tuple[Term, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,12 @@ def blocker(shape: Shape, node: Node) -> Blocker | None:
         return Blocker.SELECTOR
     if shape.terms is not None and not any(term.matches(node) for term in shape.terms):
         return Blocker.SELECTOR
-    return None
+    return None if reaches(shape, node) else Blocker.TIED
+
+
+def reaches(shape: Shape, node: Node) -> bool:
+    """Whether all of the Pod's volumes can be used on the node."""
+    return all(any(term.matches(node) for term in terms) for terms in shape.ties)
 
 
 def _tolerated(shape: Shape, taint: Taint) -> bool:

@@ -21,7 +21,7 @@ from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, pack
 from gangs.room import Domain, Level, Room, domain_of
-from gangs.shortage import Shortage, shortage
+from gangs.shortage import Shortage, Tie, shortage, tie
 
 WHOLE_CLUSTER: Final[Domain] = ()
 
@@ -83,10 +83,12 @@ class Rejection:
     """Why there is no placement: the domain that came closest, or None where no domain exists.
 
     kept_for: the gang at the head for which a domain that would have done is kept, "" if none is.
+    tie: the first member that can't go everywhere because of its volumes.
     """
 
     nearest: Shortage | None
     kept_for: str = ""
+    tie: Tie | None = None
 
 
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
@@ -108,7 +110,8 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
-    return Rejection(found, kept.gang if kept and would_do else "")
+    tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
+    return Rejection(found, kept.gang if kept and would_do else "", tied)
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:

@@ -61,6 +61,7 @@ class Pod:
     gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
+    claims: names of its PersistentVolumeClaims.
     version: the API server's resourceVersion, a precondition of our writes.
     """
 
@@ -82,6 +83,7 @@ class Pod:
     demand: Demand = Demand()
     plan: Plan | None = None
     partition_index: str = ""
+    claims: tuple[str, ...] = ()
     version: str = ""
 
     @property

@@ -10,7 +10,7 @@ from typing import Final
 from gangs.contract import GPU
 from gangs.muster import Muster
 from gangs.planner import Rejection
-from gangs.shortage import TAKEN_BY, Shortage
+from gangs.shortage import TAKEN_BY, Shortage, Tie
 
 MAX_BLOCKERS: Final = 4
 
@@ -50,7 +50,18 @@ def waiting(gang: Muster, rejection: Rejection) -> str:
     text = f"{head}; needs {_need(nearest)}. {_closest(nearest)}"
     if rejection.kept_for:
         text += f" Room elsewhere is kept for gang {rejection.kept_for}, which is ahead in the queue."
+    if rejection.tie:
+        text += f" {_tied(gang, rejection.tie)}"
     return text
+
+
+def _tied(gang: Muster, tie: Tie) -> str:
+    name = next((pod.name for pod in gang.ready if pod.uid == tie.uid), "a member")
+    if not tie.number:
+        return f"{name} is tied by a volume or claim to nodes of which none exists."
+    more = f" and {tie.number - len(tie.nodes)} more" if tie.number > len(tie.nodes) else ""
+    why = f" ({tie.nodes[0]}: {tie.why})" if tie.why else ""
+    return f"{name} is tied by a volume or claim to {', '.join(tie.nodes)}{more}{why}."
 
 
 def torn(gang: Muster, evicted: bool) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gangs.nodes import Node, Shape, blocker
+from gangs.nodes import Node, Shape, blocker, reaches
 from gangs.room import Domain, Level, Room, fitting, scarcest
 
 TAKEN_BY: Final = "taken by "
+_NAMED: Final = 3  # nodes of a tied member that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,26 @@ class Shortage:
     each: Mapping[str, int]
     whole_nodes: bool
     blockers: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A member whose volumes let it go to few nodes. nodes: the first of them by name; number: of all.
+
+    why: what keeps it away from the first, "" if there is room.
+    """
+
+    uid: str
+    nodes: tuple[str, ...]
+    number: int
+    why: str
+
+
+def tie(uid: str, shape: Shape, room: Room) -> Tie:
+    """Look at every node of the cluster for those that the member's volumes allow."""
+    nodes = sorted((n for n in room.nodes.values() if reaches(shape, n)), key=lambda n: n.name)
+    why = _why(shape, nodes[0], room) if nodes and not room.slots(shape, nodes[0]) else ""
+    return Tie(uid, tuple(n.name for n in nodes[:_NAMED]), len(nodes), why)
 
 
 def shortage(shape: Shape, level: Level, domain: Domain, room: Room, need: int) -> Shortage:

@@ -18,6 +18,7 @@ from extender.owners import Owners
 from extender.registry import Registry
 from extender.rounds import GrantWriter, Rounds, Standing
 from extender.store import PermitStore
+from extender.volumes import Volumes
 from gangs import contract
 from gangs.muster import Muster
 from gangs.notes import Note
@@ -137,8 +138,15 @@ class World:
         self.pods = Pods(profiles, self.registry, self.room, self.store, lambda: self.term, time, self._wake)
         self.nodes = Nodes(self.registry, self.room, self.store, self._wake)
         self.barrier.connect(self.pods, self.store)
+        self.volumes = Volumes(lambda claim: self.registry.claim_changed(*claim))
         self.rounds = Rounds(
-            self.registry, self.room, self.store, writer or self.written, time, self._is_lifted
+            self.registry,
+            self.room,
+            self.store,
+            writer or self.written,
+            time,
+            self._is_lifted,
+            shape=self.volumes.shape,
         )
         self.guard = Guard(self.registry, self.room, self.store, self.rounds)
         self.news = News(self.registry, self.room, self.store, self.rounds)

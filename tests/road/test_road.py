@@ -67,8 +67,7 @@ async def test_a_node_cordoned_during_the_boarding_is_replaced_at_once(play: Pla
     kube = play.stage.kube
     await kube.apply(_NAMESPACE, slow.gang(4))
     await slow.at_the_barrier(kube, _NAMESPACE)
-    chosen = {p["metadata"]["name"]: p for p in await kube.items("pods", _NAMESPACE)}
-    unfit = chosen["rank-1"]["status"]["nominatedNodeName"]
+    unfit = await _nominated(kube, "rank-1")
     try:
         await kube.run("cordon", unfit)
         await slow.provide(kube, _NAMESPACE)
@@ -77,6 +76,43 @@ async def test_a_node_cordoned_during_the_boarding_is_replaced_at_once(play: Pla
     finally:
         await kube.run("uncordon", unfit)
         await slow.clear(kube, _NAMESPACE)
+
+
+async def test_a_gang_whose_boarding_was_cancelled_follows_the_volume_of_its_member(play: Play) -> None:
+    """Its node was chosen for the volume, so kube-scheduler refuses that member every other one."""
+    kube, stage = play.stage.kube, play.stage
+    await kube.apply(_NAMESPACE, slow.gang(4))
+    await slow.at_the_barrier(kube, _NAMESPACE)
+    tied, unfit = [await _nominated(kube, name) for name in ("rank-0", "rank-1")]
+    home = next(rack for rack in stage.nodes if tied in rack)
+    other = next(rack for rack in stage.nodes if tied not in rack)
+    try:
+        # Room for the gang in both cliques, and less in the other: that one would be chosen.
+        await stage.occupy("others", other[4:])
+        await kube.run("cordon", unfit)
+
+        planned: list[str] = []
+
+        async def planned_anew() -> bool:
+            planned.append(await _nominated(kube, "rank-1"))
+            return planned[-1] not in ("", unfit)
+
+        await until(planned_anew, "rank-1 has another node")
+        assert planned[-1] in home
+        await slow.at_the_barrier(kube, _NAMESPACE)
+        await slow.provide(kube, _NAMESPACE)
+        await play.bound(_NAMESPACE, 4, seconds=40)
+        where = await _nodes(kube)
+        assert where["rank-0"] == tied
+        assert set(where.values()) <= set(home) - {unfit}
+    finally:
+        await kube.run("uncordon", unfit)
+        await slow.clear(kube, _NAMESPACE)
+
+
+async def _nominated(kube: Kube, name: str) -> str:
+    (pod,) = [p for p in await kube.items("pods", _NAMESPACE) if p["metadata"]["name"] == name]
+    return str(pod["status"].get("nominatedNodeName", ""))
 
 
 async def test_members_that_slipped_past_the_webhook_are_held_without_a_gate(play: Play) -> None:
