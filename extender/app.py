@@ -19,6 +19,7 @@ from aiohttp import web
 
 from extender import owners as owner_kinds
 from extender import verbs
+from extender.absentees import Absentees
 from extender.api import Api, connect
 from extender.barrier import Barrier
 from extender.binder import Binder
@@ -112,7 +113,8 @@ class Extender:
         )
         guard = OpenGuard if "guard" in off else Guard
         self.guard = guard(self.registry, self.room, self.store, self.rounds)
-        self.news = News(self.registry, self.room, self.store, self.rounds)
+        self.absentees = Absentees(api, clock)
+        self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.torn = Torn(api, self.rounds, clock)
@@ -154,6 +156,7 @@ class Extender:
                 continue
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
+            await self.absentees.look(self.rounds.pending)
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
 

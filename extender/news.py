@@ -5,7 +5,7 @@ when the gang's reason changes, when the sentence has changed and a minute has p
 minutes. What the webhook noted is told once per workload, on the Pod and on its controller.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,12 +39,21 @@ class _Told:
     reason: str
     message: str
     at: float
+    refused: bool
 
 
 class News:
     """Decides what is to be announced; told what the time is, it writes nothing itself."""
 
-    def __init__(self, registry: Registry, room: Room, store: PermitStore, rounds: Rounds) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        rounds: Rounds,
+        refused: Callable[[GangKey], str] = lambda _: "",
+    ) -> None:
+        self._refused = refused
         self._registry = registry
         self._room = room
         self._store = store
@@ -75,7 +84,7 @@ class News:
         gang = row.gang
         match row.standing:
             case Standing.GATHERING:
-                return sentences.gathering(gang)
+                return sentences.gathering(gang, self._refused(gang.key))
             case Standing.HELD:
                 return sentences.held(gang)
             case Standing.BACKING_OFF:
@@ -97,23 +106,21 @@ class News:
         told = self._told.get(key)
         here = frozenset(p.uid for p in row.unseated)
         fresh = here - self._members.get(key, frozenset())
-        if told and told.reason == row.standing and now - told.at < TEXT_SECONDS and not fresh:
+        refused = bool(self._refused(key))
+        same = told and told.reason == row.standing and told.refused == refused
+        if told and same and now - told.at < TEXT_SECONDS and not fresh:
             return
         message = self.sentence(row)
-        if told is None or self._is_news(told, row.standing, message, now):
-            told, fresh = _Told(row.standing, message, now), here
+        if told is None or not same or self._is_old(told, message, now):
+            told, fresh = _Told(row.standing, message, now, refused), here
         self._told[key] = told
         self._members[key] = here
         yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
 
     @staticmethod
-    def _is_news(told: _Told, reason: str, message: str, now: float) -> bool:
+    def _is_old(told: _Told, message: str, now: float) -> bool:
         age = now - told.at
-        return (
-            told.reason != reason
-            or age >= REPEAT_SECONDS
-            or (told.message != message and age >= TEXT_SECONDS)
-        )
+        return age >= REPEAT_SECONDS or (told.message != message and age >= TEXT_SECONDS)
 
     def _notes(self) -> Iterator[Announcement]:
         """What the webhook noted, once on the Pod and once on its controller."""

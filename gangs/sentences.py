@@ -20,8 +20,8 @@ REFUSED_OTHER_NODE: Final = "gang boards another node"
 REFUSED_PROMISED: Final = "room is promised to a gang"
 
 
-def gathering(gang: Muster) -> str:
-    """Members are missing."""
+def gathering(gang: Muster, refused: str = "") -> str:
+    """Members are missing. refused: what their controller says of it, "" if nothing."""
     here = len(gang.ready) + len(gang.bound)
     text = f"Gang {gang.name}: {here} of {gang.floor} members are here"
     if gang.gated:
@@ -30,6 +30,7 @@ def gathering(gang: Muster) -> str:
     absent = gang.floor - here - len(gang.gated)
     if absent > 0:
         text += f"; waiting for {absent} more {'Pod' if absent == 1 else 'Pods'} to be created"
+        text += f". {refused}" if refused else ""
     return text + "."
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from extender.absentees import Absentees
 from extender.api import ApiError
 from extender.barrier import Barrier
 from extender.binder import Binder
@@ -149,7 +150,8 @@ class World:
             shape=self.volumes.shape,
         )
         self.guard = Guard(self.registry, self.room, self.store, self.rounds)
-        self.news = News(self.registry, self.room, self.store, self.rounds)
+        self.absentees = Absentees(self.api, time)
+        self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
 
     def update(self, *pods: Pod) -> None:
         """What the Pod watch says."""

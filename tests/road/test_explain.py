@@ -9,11 +9,15 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
+from e2e.kube import until
 from e2e.observer import Observer
+from e2e.pods import GPUS
 from e2e.scene import Play, statefulset
 from e2e.stage import CLIQUE_NODES, Stage
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+Json = dict[str, Any]
 
 _NAMESPACE: Final = "explained"
 
@@ -57,7 +61,34 @@ async def test_explain_and_top_agree_with_the_cluster_once_a_gang_is_aboard(play
     code, told = await _allaboard(play, "explain", "fits-0", "-n", _NAMESPACE)
     assert (code, told["phase"], told["bound"]) == (0, "Aboard", 3)
     _, cliques = await _allaboard(play, "top")
-    assert sum(row["used"] for row in cliques if row["clique"] == told["domain"]) == 3 * 4
-    assert sum(row["used"] + row["promised"] for row in cliques) == 3 * 4
+    assert sum(row["used"] for row in cliques if row["clique"] == told["domain"]) == 3 * GPUS
+    assert sum(row["used"] + row["promised"] for row in cliques) == 3 * GPUS
     _, gangs = await _allaboard(play, "gangs", "-n", _NAMESPACE)
     assert [row["name"] for row in gangs] == [f"{_NAMESPACE}/fits"]
+
+
+async def test_explain_tells_what_a_resourcequota_refuses_and_the_gang_boards_once_it_is_raised(
+    play: Play,
+) -> None:
+    kube, wanted, admitted = play.stage.kube, 4, 3
+    await kube.apply(_NAMESPACE, _quota(admitted * GPUS))
+    try:
+        await kube.apply(_NAMESPACE, statefulset("capped", wanted))
+
+        async def told() -> bool:
+            _, found = await _allaboard(play, "explain", "capped-0", "-n", _NAMESPACE)
+            return "exceeded quota: gpus" in str(found.get("message"))
+
+        await until(told, "the gang's sentence names the quota")
+        sentence = await play.waiting(_NAMESPACE, "GangGathering", "capped-0")
+        assert f"{admitted} of {wanted} members are here; waiting for 1 more Pod" in sentence
+        assert "StatefulSet capped can't create it: exceeded quota: gpus" in sentence
+        await kube.apply(_NAMESPACE, _quota(wanted * GPUS))
+        await play.bound(_NAMESPACE, wanted, seconds=60)
+    finally:
+        await kube.run("-n", _NAMESPACE, "delete", "resourcequota", "gpus")
+
+
+def _quota(gpus: int) -> Json:
+    hard = {"requests.nvidia.com/gpu": str(gpus)}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}, "spec": {"hard": hard}}
