@@ -11,7 +11,7 @@ Pods count neither as bound nor as missing once their workload is gone.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from e2e.expected import CLIQUE, Gang, gangs
@@ -41,6 +41,7 @@ class Snapshot:
     pods: Mapping[str, Json]
     nodes: Mapping[str, Json]
     statefulsets: Mapping[str, Json]
+    claims: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Checker:

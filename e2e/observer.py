@@ -16,7 +16,12 @@ from kubernetes_asyncio import client, config, watch
 
 from e2e.checker import Checker, Snapshot
 
-_KEYS: Final = {"pods": "uid", "nodes": "name", "statefulsets": "uid"}  # how objects are told apart
+_KEYS: Final = {
+    "pods": "uid",
+    "nodes": "name",
+    "statefulsets": "uid",
+    "claims": "uid",
+}  # how objects are told apart
 _RETRY_SECONDS: Final = 0.2
 _LOOK_SECONDS: Final = 0.5  # a look even when nothing changes: partial gangs are a matter of time
 
@@ -26,7 +31,7 @@ class LostSightError(RuntimeError):
 
 
 class Observer:
-    """Pods, nodes and StatefulSets as the API tells them.
+    """Pods, nodes, StatefulSets and volume claims as the API tells them.
 
     patient: the API server may go away; then nothing is judged until everything was listed anew.
     """
@@ -40,7 +45,9 @@ class Observer:
     def snapshot(self) -> Snapshot:
         """The cluster as it is known now."""
         known = self._known
-        return Snapshot(time.monotonic(), known["pods"], known["nodes"], known["statefulsets"])
+        return Snapshot(
+            time.monotonic(), known["pods"], known["nodes"], known["statefulsets"], known["claims"]
+        )
 
     @property
     def sees(self) -> bool:
@@ -55,6 +62,8 @@ class Observer:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._follow("nodes", core.list_node))
                 tasks.create_task(self._follow("statefulsets", apps.list_stateful_set_for_all_namespaces))
+                claims = core.list_persistent_volume_claim_for_all_namespaces
+                tasks.create_task(self._follow("claims", claims))
                 tasks.create_task(self._follow("pods", core.list_pod_for_all_namespaces))
                 tasks.create_task(self._look())
         finally:

@@ -128,7 +128,7 @@ def _fits(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
     unbound = [live[uid] for uid in gang.members if not node_of(live[uid])]
     bound = {node_of(live[uid]) for uid in gang.members} - {""}
     need = gpus_of(unbound[0]) if unbound else 0
-    if not need:
+    if not need or any(_lacks_volume(pod, snapshot) for pod in unbound):
         return False
     others = {uid: pod for uid, pod in live.items() if uid not in gang.members}
     used, held = taken(snapshot.pods.values()), promised(others)
@@ -140,6 +140,18 @@ def _fits(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
             slots[clique] = slots.get(clique, 0) + max(0, free // need)
     here = {snapshot.nodes[n]["metadata"]["labels"].get(CLIQUE) for n in bound if n in snapshot.nodes}
     return any(count >= len(unbound) for clique, count in slots.items() if not here or clique in here)
+
+
+def _lacks_volume(pod: Json, snapshot: Snapshot) -> bool:
+    """Whether it waits for a volume: no scheduler can place it before that is bound."""
+    volumes = pod["spec"].get("volumes") or ()
+    names = {v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v}
+    return any(
+        claim["metadata"]["name"] in names
+        and claim["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        and (claim.get("status") or {}).get("phase") != "Bound"
+        for claim in snapshot.claims.values()
+    )
 
 
 def _open(node: Json) -> bool:

@@ -19,7 +19,9 @@ Json = dict[str, Any]
 _READY = [{"type": "Ready", "status": "True"}]
 
 
-def show(judge: Judge, until: float, *pods: Json, cordoned: tuple[str, ...] = ()) -> list[str]:
+def show(
+    judge: Judge, until: float, *pods: Json, cordoned: tuple[str, ...] = (), claims: tuple[Json, ...] = ()
+) -> list[str]:
     """Look twice a second from 0 on, at two cliques of two nodes; the promises that were broken."""
     nodes = {n: node(n, n[0]) for n in ("a0", "a1", "b0", "b1")}
     for name, row in nodes.items():
@@ -29,7 +31,7 @@ def show(judge: Judge, until: float, *pods: Json, cordoned: tuple[str, ...] = ()
         row["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
     by_uid = {p["metadata"]["uid"]: p for p in pods}
     for half in range(int(until * 2) + 1):
-        judge.look(Snapshot(half / 2, by_uid, nodes, {}))
+        judge.look(Snapshot(half / 2, by_uid, nodes, {}, {c["metadata"]["name"]: c for c in claims}))
     return sorted({violation.promise for violation in judge.violations})
 
 
@@ -68,6 +70,13 @@ class TestJudge:
 
     def test_a_gang_for_which_no_clique_has_room_is_not_stuck(self) -> None:
         assert show(Judge(), STUCK_SECONDS + 10, pod("p0"), pod("p1"), cordoned=("a0", "b0")) == []
+
+    @pytest.mark.parametrize(("phase", "found"), [("Pending", []), ("Bound", ["stuck"])])
+    def test_a_gang_whose_volume_is_not_bound_can_not_board(self, phase: str, found: list[str]) -> None:
+        waiting = pod("p0"), pod("p1")
+        waiting[0]["spec"]["volumes"] = [{"name": "w", "persistentVolumeClaim": {"claimName": "weights"}}]
+        claim = {"metadata": {**waiting[0]["metadata"], "name": "weights"}, "status": {"phase": phase}}
+        assert show(Judge(), STUCK_SECONDS + 1, *waiting, claims=(claim,)) == found
 
     def test_a_gang_behind_an_older_one_that_waits_is_not_stuck(self) -> None:
         old = [pod(f"o{i}", gang="old", floor=3) for i in range(3)]
