@@ -36,6 +36,7 @@ from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
 from extender.rounds import Rounds
+from extender.slipped import Slipped
 from extender.store import PermitStore
 from extender.topologies import Topologies
 from extender.torn import Torn
@@ -82,6 +83,7 @@ class Extender:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
+        self.slipped = Slipped(api, self.owners, options.profiles, clock)
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
         binder = Binder(api, self._term, preconditions="preconditions" not in off)
         self.barrier = Barrier(
@@ -96,6 +98,7 @@ class Extender:
             self._term,
             clock,
             self.wake.set,
+            self.slipped.consider,
         )
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
@@ -159,6 +162,7 @@ class Extender:
             await self.absentees.look(self.rounds.pending)
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
+            self.events.put(await self.slipped.tell())
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""

@@ -31,7 +31,9 @@ class Pods:
         term: Callable[[], str],
         clock: Callable[[], float],
         changed: Callable[[], None],
+        seen: Callable[[Pod], None] = lambda _: None,
     ) -> None:
+        self._seen = seen
         self._profiles = profiles
         self._term = term
         self._registry = registry
@@ -46,6 +48,7 @@ class Pods:
 
     def update(self, pod: Pod) -> None:
         """The same, with the Pod already read."""
+        self._seen(pod)
         if pod.scheduler not in self._profiles:
             self._seat(pod)
             return

@@ -19,20 +19,35 @@ PATHS: Final[Mapping[str, str]] = {
 }
 
 
+_ASKING: Final = (
+    contract.ANNOTATION_MIN_MEMBER,
+    contract.ANNOTATION_TOPOLOGY_REQUIRED,
+    contract.ANNOTATION_TOPOLOGY_PREFERRED,
+    contract.KAI_TOPOLOGY_REQUIRED,
+    contract.KAI_TOPOLOGY_PREFERRED,
+    contract.KAI_BATCH_MIN_MEMBER,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an owner wants: so many Pods, with this NVCF index in their template ("" for none)."""
+    """What an owner wants: so many Pods, with this NVCF index in their template ("" for none).
+
+    asks: whether one of our keys or KAI's makes a gang of it.
+    """
 
     uid: str
     namespace: str
     members: int
     partition_index: str
+    asks: bool = False
 
 
 def wanted(kind: str, obj: Mapping[str, Any]) -> Wanted:
     """Read a StatefulSet, Deployment or Job."""
     meta, spec = obj["metadata"], obj["spec"]
     template = (spec["template"].get("metadata") or {}).get("annotations") or {}
+    keys = {**(meta.get("annotations") or {}), **template}
     members = _job_members(spec, obj.get("status") or {}) if kind == "Job" else spec.get("replicas", 1)
     leaving = "deletionTimestamp" in meta
     return Wanted(
@@ -40,6 +55,7 @@ def wanted(kind: str, obj: Mapping[str, Any]) -> Wanted:
         namespace=meta["namespace"],
         members=0 if leaving else members,
         partition_index=template.get(contract.NVCF_INDEX, ""),
+        asks=any(keys.get(key) for key in _ASKING),
     )
 
 
@@ -67,6 +83,11 @@ class Owners:
     def drop(self, uid: str) -> bool:
         """Forget the owner; whether it was known."""
         return self._by_uid.pop(uid, None) is not None
+
+    def asks(self, uid: str) -> bool:
+        """Whether this owner is known and asks for a gang."""
+        owner = self._by_uid.get(uid)
+        return owner is not None and owner.asks
 
     def live_size(self, members: Iterable[Pod]) -> int | None:
         """The size that these members' gang is to have, None where the annotations are the truth."""

@@ -49,14 +49,14 @@ def node(obj: Json) -> Node:
 def pod(obj: Json) -> Pod:
     """A core/v1 Pod."""
     meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
-    annotations = meta.get("annotations") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     return Pod(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
         shape=_shape(spec),
         scheduler=spec.get("schedulerName", ""),
-        gang=(meta.get("labels") or {}).get(contract.LABEL_GANG, ""),
+        gang=labels.get(contract.LABEL_GANG, ""),
         node=spec.get("nodeName", ""),
         nominated=status.get("nominatedNodeName", ""),
         terminal=status.get("phase") in _TERMINAL,
@@ -70,6 +70,7 @@ def pod(obj: Json) -> Pod:
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
+        opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         version=meta.get("resourceVersion", ""),
     )
 

@@ -56,6 +56,8 @@ VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
 KOORDINATOR_GROUP: Final = "gang.scheduling.koordinator.sh/name"
 KOORDINATOR_MIN: Final = "gang.scheduling.koordinator.sh/min-available"
 
+SYSTEM_NAMESPACE: Final = "kube-system"  # whose Pods are never ours
+
 NODE_CLIQUE: Final = "nvidia.com/gpu.clique"
 NODE_HOSTNAME: Final = "kubernetes.io/hostname"
 GPU: Final = "nvidia.com/gpu"

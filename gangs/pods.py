@@ -62,6 +62,7 @@ class Pod:
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
     claims: names of its PersistentVolumeClaims.
+    opted_out: whether it tells the webhook to leave it alone.
     version: the API server's resourceVersion, a precondition of our writes.
     """
 
@@ -84,6 +85,7 @@ class Pod:
     plan: Plan | None = None
     partition_index: str = ""
     claims: tuple[str, ...] = ()
+    opted_out: bool = False
     version: str = ""
 
     @property

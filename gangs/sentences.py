@@ -10,6 +10,7 @@ from typing import Final
 from gangs.contract import GPU
 from gangs.muster import Muster
 from gangs.planner import Rejection
+from gangs.pods import Pod
 from gangs.shortage import TAKEN_BY, Shortage, Tie
 
 MAX_BLOCKERS: Final = 4
@@ -74,6 +75,14 @@ def torn(gang: Muster, evicted: bool) -> str:
     if evicted:
         return f"{text}; this one is evicted, so that the gang can board elsewhere."
     return f"{text}; nothing would re-create or evict this Pod, so it is kept: delete it to free the gang."
+
+
+def slipped(pod: Pod) -> str:
+    """A Pod was created unseen by the webhook."""
+    return (
+        f"Pod {pod.namespace}/{pod.name} was created while Allaboard's webhook could not be reached: it is "
+        "no member of its gang, and its gang waits for it. Delete it; its controller will create it anew."
+    )
 
 
 def backing_off(gang: Muster, why: str) -> str:

@@ -76,7 +76,7 @@ def _entry(
     must_answer: bool = False,
 ) -> Json:
     not_ignored = _not_in(contract.LABEL_WEBHOOK, contract.WEBHOOK_IGNORE)
-    not_system = _not_in("kubernetes.io/metadata.name", "kube-system")
+    not_system = _not_in("kubernetes.io/metadata.name", contract.SYSTEM_NAMESPACE)
     return {
         "name": f"{name}.{_DOMAIN}",
         "clientConfig": client,
