@@ -27,11 +27,13 @@ from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
 from extender.debug import Debug
 from extender.events import EventWriter
+from extender.freshness import Freshness
 from extender.grants import Grants
 from extender.guard import Guard
-from extender.informer import Informer
+from extender.informer import Handler, Informer
 from extender.leadership import Leadership
 from extender.leases import Election, elector
+from extender.metrics import Gauges, endpoint
 from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
@@ -83,6 +85,8 @@ class Extender:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
+        self.freshness = Freshness(clock)
+        self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
         binder = Binder(api, self._term, preconditions="preconditions" not in off)
@@ -120,23 +124,22 @@ class Extender:
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
+        self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
         self.events = EventWriter(api, clock)
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
-        nodes = Nodes(self.registry, self.room, self.store, self.wake.set)
-        kinds = [
-            Informer(self._api, path, OwnerKind(kind, self.owners, self.registry, self._clock, self.wake.set))
-            for kind, path in owner_kinds.PATHS.items()
-        ]
-        return [
-            Informer(self._api, "/api/v1/nodes", nodes),
-            Informer(self._api, VOLUMES, self.volumes.volumes),
-            Informer(self._api, CLAIMS, self.volumes.claims),
-            Informer(self._api, "/api/v1/pods", self.pods),
-            *kinds,
-        ]
+        handlers: dict[str, Handler] = {
+            "/api/v1/nodes": Nodes(self.registry, self.room, self.store, self.wake.set),
+            VOLUMES: self.volumes.volumes,
+            CLAIMS: self.volumes.claims,
+            "/api/v1/pods": self.pods,
+        }
+        for kind, path in owner_kinds.PATHS.items():
+            handlers[path] = OwnerKind(kind, self.owners, self.registry, self._clock, self.wake.set)
+        heard = self.freshness.heard
+        return [Informer(self._api, path, handler, heard=heard) for path, handler in handlers.items()]
 
     async def plan(self) -> None:
         """Planning rounds, whenever something changed, until cancelled."""
@@ -148,7 +151,8 @@ class Extender:
             self.wake.clear()
             if self.leads:
                 self.store.tick()
-                self.rounds.run()
+                if self._is_fresh():
+                    self.rounds.run()
 
     async def announce(self) -> None:
         """Say once a second what there is to say, until cancelled."""
@@ -188,6 +192,14 @@ class Extender:
         self.registry.claim_changed(*claim)
         self.wake.set()
 
+    def _is_fresh(self) -> bool:
+        """Whether plans may be made; says so when that changes."""
+        stale = self.freshness.stale
+        if stale != self._stale:
+            log.warning("age of watches decides on new grants", too_old=stale, granting=not stale)
+            self._stale = stale
+        return not stale
+
     def _term(self) -> str:
         return self.leadership.term
 
@@ -223,6 +235,7 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
+    app.router.add_get("/metrics", endpoint(extender.gauges))
     app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()

@@ -31,11 +31,20 @@ class Handler(Protocol):
 
 
 class Informer:
-    """Keeps a handler up to date with one resource. synced is set after the first full list."""
+    """Keeps a handler up to date with one resource. synced is set after the first full list.
+
+    heard: called with the path whenever a list, an event or a bookmark has come.
+    """
 
     def __init__(
-        self, api: Api, path: str, handler: Handler, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        api: Api,
+        path: str,
+        handler: Handler,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        heard: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._tell = heard
         self.synced = asyncio.Event()
         self._api = api
         self._path = path
@@ -85,12 +94,14 @@ class Informer:
         for uid in self._uids - seen:
             self._handler.drop(uid)
         self._uids = seen
+        self._tell(self._path)
         self.synced.set()
         return str(meta.get("resourceVersion", ""))
 
     def _apply(self, kind: str, obj: Json) -> str:
         meta = obj["metadata"]
         self._heard += 1
+        self._tell(self._path)
         if kind == "DELETED":
             self._uids.discard(meta["uid"])
             self._handler.drop(meta["uid"])
