@@ -56,6 +56,16 @@ VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
 KOORDINATOR_GROUP: Final = "gang.scheduling.koordinator.sh/name"
 KOORDINATOR_MIN: Final = "gang.scheduling.koordinator.sh/min-available"
 
+LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP_INDEX: Final = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_REVISION: Final = "leaderworkerset.sigs.k8s.io/template-revision-hash"
+LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
+LWS_EXCLUSIVE: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+JOBSET_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
+JOBSET_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+JOBSET_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
 SYSTEM_NAMESPACE: Final = "kube-system"  # whose Pods are never ours
 
 NODE_CLIQUE: Final = "nvidia.com/gpu.clique"

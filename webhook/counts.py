@@ -30,7 +30,7 @@ class Counts:
 def all_of(owner: Owner) -> Counts:
     """All that the owner wants, however many that will be."""
     size = max(1, owner.size or 1)
-    return Counts(size, size, contract.SIZE_FROM_OWNER)
+    return Counts(size, size, _source(owner))
 
 
 def floor_of(owner: Owner | None, floor: int, notes: Sequence[Note] = ()) -> Counts:
@@ -40,7 +40,11 @@ def floor_of(owner: Owner | None, floor: int, notes: Sequence[Note] = ()) -> Cou
     size = max(1, owner.size)
     floor = min(floor, size)
     # Equal figures with a live size would mean that the floor follows the size.
-    return Counts(floor, size, contract.SIZE_FROM_OWNER if floor != size else "", tuple(notes))
+    return Counts(floor, size, _source(owner) if floor != size else "", tuple(notes))
+
+
+def _source(owner: Owner) -> str:
+    return contract.SIZE_FROM_OWNER if owner.followed else ""
 
 
 def number_of_members(text: str) -> int:

@@ -1,7 +1,8 @@
 """Look-ups of owners, namespaces and Topologies, cheap enough for 512 Pods of one Job in a second.
 
-    gather(pod) ──► namespace ┐ at once
-                    owner ────┴► Deployment above ──► Topologies (only if a KAI key is there)
+    gather(pod) ──► namespace          ┐
+                    PodGroup, or a set ┤ at once
+                    owner ─────────────┴► Deployment above ──► Topologies (only if a KAI key is there)
 
 Every answer is kept for two seconds and asked for once, however many Pods wait for it. A look-up that
 fails is a clause in Surroundings.failures, never an exception.
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from webhook import read
+from webhook import read, sets
 from webhook.pod import Controller, Owner, Pod, Surroundings, Topology
 
 Json = dict[str, Any]
@@ -85,11 +86,13 @@ class Lookups:
         group_path: where the PodGroup is that it names, "" if it names none.
         """
         this = _Gathering(asyncio.get_running_loop().time() + _GATHER_SECONDS)
-        namespace, owner, group = await asyncio.gather(
+        namespace, controller, group, found = await asyncio.gather(
             self._get(f"/api/v1/namespaces/{pod.namespace}", this),
             self._owner(pod, this),
-            self._group(group_path, this),
+            self._named(group_path, this),
+            self._named(sets.path(pod), this),
         )
+        owner = sets.group_of(pod, found) or controller
         if isinstance(namespace, _Failure):
             this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
@@ -109,11 +112,12 @@ class Lookups:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
 
-    async def _group(self, path: str, this: _Gathering) -> Json | None:
+    async def _named(self, path: str, this: _Gathering) -> Json | None:
         answer = await self._get(path, this) if path else None
         if isinstance(answer, _Failure):
             this.undecided |= answer.passing
-            this.failures.append(f"podgroup {path.rsplit('/', 1)[-1]} could not be read ({answer.reason})")
+            *_, kind, name = path.split("/")
+            this.failures.append(f"{kind.removesuffix('s')} {name} could not be read ({answer.reason})")
             return None
         return answer
 

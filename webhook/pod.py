@@ -58,6 +58,7 @@ class Owner:
     most: members that it may ever have at one time (a Job's parallelism, however much of it is left).
     one_by_one: it creates a member only when the one before is ready, so no gang can be waited for.
     interchangeable: a Deployment or ReplicaSet, whose Pods need not know of one another.
+    followed: the extender can read its live size from the Pods' controller.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Owner:
     most: int | None = None
     one_by_one: bool = False
     interchangeable: bool = False
+    followed: bool = True
 
     @property
     def title(self) -> str:

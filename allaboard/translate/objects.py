@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from allaboard.manifests import Json, Manifest
+from webhook import sets
 from webhook.lookup import PATHS, TOPOLOGIES
 
 
@@ -22,6 +23,9 @@ class Objects:
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
             elif manifest.kind == "PodGroup":
                 self._by_path[_group_path(manifest)] = manifest.body
+            elif manifest.kind in sets.PATHS:
+                path = sets.PATHS[manifest.kind].format(manifest.namespace, manifest.name)
+                self._by_path[path] = _identified(manifest)
             elif manifest.kind in PATHS:
                 self._by_path[_path(manifest)] = _identified(manifest)
         self._by_path[TOPOLOGIES] = {"items": list(topologies.values())}

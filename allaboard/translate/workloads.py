@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from allaboard.manifests import Json, Manifest
+from allaboard.translate import sets
+from webhook.sets import PATHS
 
 _TEMPLATED: Final = frozenset({"StatefulSet", "Deployment", "ReplicaSet", "Job", "DaemonSet"})
 _COUNTS: Final = ("replicas", "parallelism", "completions")
 # Keys under which the kinds of others hold what becomes Pods.
 _POD_FIELDS: Final = frozenset({"containers", "podSpec", "extraPodSpec"})
-KINDS: Final = "CronJob, DaemonSet, Deployment, Job, Pod, ReplicaSet, StatefulSet"
+KINDS: Final = "CronJob, DaemonSet, Deployment, Job, JobSet, LeaderWorkerSet, Pod, ReplicaSet, StatefulSet"
 
 
 def owner_of(manifest: Manifest) -> Manifest:
@@ -32,6 +34,8 @@ def pod_of(manifest: Manifest) -> Json | None:
         return {**manifest.body, "metadata": meta}
     if manifest.kind in _TEMPLATED:
         return _templated(manifest)
+    if manifest.kind in PATHS:
+        return sets.pod_of(manifest)
     if _holds_pods(manifest.body.get("spec")):
         raise manifest.wrong("kind", f'"{manifest.kind}" is not understood (allowed: {KINDS})')
     return None

@@ -178,3 +178,52 @@ spec: {containers: [{name: worker}]}
 """
     code, [entry], _ = translated(written(tmp_path, group))
     assert (code, entry["gang"]["minMember"]) == (0, 3)
+
+
+LWS = """
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: serve, annotations: {allaboard.dev/topology-required: nvidia.com/gpu.clique}}
+spec:
+  replicas: 2
+  leaderWorkerTemplate:
+    size: 4
+    workerTemplate: {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 4}}}]}}
+"""
+JOBSET = """
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train, annotations: {allaboard.dev/topology-required: nvidia.com/gpu.clique}}
+spec:
+  replicatedJobs:
+    - name: workers
+      replicas: 2
+      template:
+        spec:
+          parallelism: 3
+          template: {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 4}}}]}}
+"""
+
+
+@pytest.mark.parametrize(("text", "members"), [(LWS, 4), (JOBSET, 6)], ids=["LeaderWorkerSet", "JobSet"])
+def test_sets_are_translated_by_a_pod_as_their_controllers_label_it(
+    tmp_path: Path, text: str, members: int
+) -> None:
+    code, [entry], errors = translated(written(tmp_path, text))
+    assert (code, errors) == (0, "")
+    assert (entry["gang"]["minMember"], entry["gang"]["size"]) == (members, members)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (LWS.replace("size: 4", "size: four"), "spec.leaderWorkerTemplate.size"),
+        (LWS.replace("workerTemplate:", "template:"), "spec.leaderWorkerTemplate.workerTemplate"),
+        (JOBSET.replace("replicatedJobs", "jobs"), "spec.replicatedJobs"),
+        (JOBSET.replace("template: {spec", "pod: {spec"), "spec.replicatedJobs.0.template.spec.template"),
+    ],
+)
+def test_what_is_wrong_with_a_set_is_named_by_its_field(tmp_path: Path, text: str, field: str) -> None:
+    code, _, errors = translated(written(tmp_path, text))
+    assert code == 1
+    assert f": {field}: " in errors
