@@ -40,7 +40,11 @@ _CORDON: Final = Taint(_UNSCHEDULABLE_TAINT, "", "NoSchedule")
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A toleration of a Pod (core/v1 Toleration); empty key or effect match all."""
+    """A toleration of a Pod (core/v1 Toleration); empty key or effect match all.
+
+    Gt and Lt cover nothing: kube-scheduler reads them only with TaintTolerationComparisonOperators, which is
+    alpha and off up to v1.36.
+    """
 
     key: str
     operator: str
@@ -53,7 +57,7 @@ class Toleration:
             return False
         if self.key and self.key != taint.key:
             return False
-        return self.operator == "Exists" or self.value == taint.value
+        return self.operator == "Exists" or (self.operator == "Equal" and self.value == taint.value)
 
 
 @dataclass(frozen=True, slots=True)

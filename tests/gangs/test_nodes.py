@@ -143,3 +143,12 @@ def test_a_node_that_is_not_ready_admits_nobody() -> None:
 def test_gt_and_lt_refuse_what_go_reads_as_no_64_bit_integer(value: str) -> None:
     assert not Requirement("rank", "Gt", ("1",)).holds(value)
     assert not Requirement("rank", "Lt", ("99999",)).holds(value)
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt", "Near"])
+def test_a_toleration_by_an_operator_that_kube_scheduler_has_switched_off_covers_nothing(
+    operator: str,
+) -> None:
+    tolerations = (Toleration(GPU_TAINT.key, operator, GPU_TAINT.value, ""),)
+    shape = Shape({"pods": 1}, tolerations=tolerations)
+    assert blocker(shape, make_node("n", taints=[GPU_TAINT])) is Blocker.TAINTED
