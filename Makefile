@@ -12,6 +12,9 @@ FAULTS ?= 500
 SEED ?= 1
 UNPROTECTED ?=
 
+# make parity: how many (Pod, node) pairs
+PAIRS ?= 10000
+
 .PHONY: help
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +34,10 @@ bench: build ## boarding speed as a ratio against kube-scheduler alone (3 minute
 .PHONY: chaos
 chaos: build ## faults over gangs on a real control plane, judged by the checker (FAULTS=500 SEED=1)
 	@$(PYTHON) -m e2e.chaos --faults $(FAULTS) --seed $(SEED) --quiet $(if $(UNPROTECTED),--unprotected $(UNPROTECTED))
+
+.PHONY: parity
+parity: build ## the planner's verdicts against kube-scheduler's (PAIRS=10000: about 6 minutes; SEED=1)
+	@PAIRS=$(PAIRS) SEED=$(SEED) $(PYTHON) -m pytest tests/parity -s
 
 .PHONY: check
 check: setup ## lint, formatting, types, layers

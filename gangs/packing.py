@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gangs.nodes import Shape
+from gangs.ports import unlisted
 from gangs.room import Room, fitting, scarcest
 
 
@@ -108,4 +109,4 @@ class Table:
     def _change(self, shape: Shape, node: str, sign: int) -> None:
         left = self._left.setdefault(node, self._room.free(self._room.nodes[node]))
         for name, value in shape.requests.items():
-            left[name] = left.get(name, 0) + sign * value
+            left[name] = (left[name] if name in left else unlisted(name)) + sign * value

@@ -9,6 +9,7 @@ top. Each Pod also takes one of the node's Pod places.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from gangs.ports import host_ports
 from gangs.quantities import amount
 
 Requests = dict[str, int]
@@ -21,7 +22,8 @@ _HUGEPAGES: Final = "hugepages-"
 def pod_requests(spec: Mapping[str, Any]) -> Requests:
     """Requests of a Pod spec by resource name; cpu in millicores, memory in bytes, the rest in units.
 
-    Zero requests are left out; `pods` is always 1. Raises QuantityError.
+    Zero requests are left out; `pods` is always 1; host ports are counted by gangs/ports.py. Raises
+    QuantityError.
     """
     total = _containers(spec)
     for name, value in _requests(spec).items():
@@ -30,7 +32,7 @@ def pod_requests(spec: Mapping[str, Any]) -> Requests:
     _add(total, _amounts(spec.get("overhead") or {}))
     asked = {name: value for name, value in total.items() if value > 0}
     asked[PODS] = 1
-    return asked
+    return asked | host_ports(spec)
 
 
 def _containers(spec: Mapping[str, Any]) -> Requests:

@@ -16,6 +16,7 @@ from typing import Final
 
 from gangs.contract import GPU
 from gangs.nodes import Node, Shape, blocker
+from gangs.ports import unlisted
 
 Level = tuple[str, ...]
 """Node label keys that a domain shares, widest first; () is the whole cluster."""
@@ -103,7 +104,10 @@ class Room:
     def free(self, node: Node) -> dict[str, int]:
         """What the node has left by resource name; negative where it is overcommitted."""
         used = self._used.get(node.name, {})
-        return {name: have - used.get(name, 0) for name, have in node.allocatable.items()}
+        free = {name: have - used.get(name, 0) for name, have in node.allocatable.items()}
+        for name in used.keys() - free.keys():
+            free[name] = unlisted(name) - used[name]
+        return free
 
     def slots(self, shape: Shape, node: Node) -> int:
         """How many Pods of this shape the node still takes; 0 where it does not admit them."""
@@ -198,7 +202,8 @@ def domain_of(node: Node, level: Level) -> Domain | None:
 
 def fitting(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
     """How many times the requests fit into what is free."""
-    return max(0, min(free.get(name, 0) // value for name, value in requests.items()))
+    have = ((free[name] if name in free else unlisted(name)) // value for name, value in requests.items())
+    return max(0, min(have))
 
 
 def scarcest(requests: Mapping[str, int]) -> str:

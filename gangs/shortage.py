@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gangs.nodes import Node, Shape, blocker, reaches
+from gangs.ports import port_of
 from gangs.room import Domain, Level, Room, fitting, scarcest
 
 TAKEN_BY: Final = "taken by "
@@ -71,6 +72,10 @@ def _why(shape: Shape, node: Node, room: Room) -> str:
         return refused.value
     if not fitting(shape.requests, node.allocatable):
         return "too small"
+    free = room.free(node)
+    for name, value in shape.requests.items():
+        if port_of(name) and free.get(name, value) < value:
+            return f"with host port {port_of(name)} in use"
     scarce = scarcest(shape.requests)
     holders = [(-seat.requests.get(scarce, 0), seat.owner) for _, seat in room.holders(node.name)]
     return f"{TAKEN_BY}{min(holders)[1]}" if holders else "full"

@@ -23,13 +23,14 @@ _ZONES: Final = ("a", "b", "c")
 
 @dataclass(slots=True)
 class Pair:
-    """residents: requests of Pods that are on the node already."""
+    """residents: requests of Pods that are on the node already, each with these ports."""
 
     allocatable: Json = field(default_factory=lambda: {"cpu": "8", "memory": "16Gi", GPU: "4"})
     labels: Json = field(default_factory=dict)
     node_spec: Json = field(default_factory=dict)
     residents: list[Json] = field(default_factory=list)
     pod_spec: Json = field(default_factory=dict)
+    ports: list[Json] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def _sidecar(rng: random.Random) -> Pair:
 
 
 def _overhead(rng: random.Random) -> Pair:
-    asked = containers({"cpu": rng.choice(("6500m", "7", "7500m", "8", "6"))})
+    asked = containers({"cpu": rng.choice(("6", "7", "7500m", "8"))})
     return Pair(pod_spec={"containers": asked, "runtimeClassName": RUNTIME})
 
 
@@ -125,7 +126,8 @@ def _affinity(operator: str) -> Callable[[random.Random], Pair]:
         labels = {"zone": rng.choice(_ZONES)} if rng.random() < 0.6 else {}
         values: list[str] = [] if "Exist" in operator else rng.sample(_ZONES, 2)
         if operator in ("Gt", "Lt"):
-            labels, values = {"zone": rng.choice(("1", "5", "9", "ten"))}, [rng.choice(("3", "5", "7"))]
+            labels = {"zone": rng.choice(("1", "5", "9")) if rng.random() < 0.9 else "ten"}
+            values = [rng.choice(("4", "6"))]
         term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": values}]}
         return Pair(labels=labels, pod_spec=_asking(affinity=_required(term)))
 
@@ -157,6 +159,21 @@ def _taints(rng: random.Random) -> Pair:
         )
     )
     return Pair(node_spec={"taints": [taint]}, pod_spec=_asking(tolerations=[toleration]))
+
+
+def _ports(rng: random.Random) -> Pair:
+    """Addresses collide where they are the same, or where one of them is any."""
+    resident, asker = [
+        {
+            "containerPort": 80,
+            "hostPort": 8080 if rng.random() < 0.9 else 8081,
+            "protocol": "TCP" if rng.random() < 0.9 else "UDP",
+            "hostIP": rng.choice(("", "0.0.0.0", "10.0.0.1", "10.0.0.2")),
+        }
+        for _ in range(2)
+    ]
+    container = {**containers({"cpu": "1"})[0], "ports": [asker]}
+    return Pair(residents=[{"cpu": "1"}], ports=[resident], pod_spec={"containers": [container]})
 
 
 def _cordon(rng: random.Random) -> Pair:
@@ -206,6 +223,11 @@ def _plain_init(_: Json, pod: Json) -> None:
         row.pop("restartPolicy", None)
 
 
+def _no_ports(_: Json, pod: Json) -> None:
+    for container in pod["spec"]["containers"]:
+        container.pop("ports", None)
+
+
 _AFFINITY: Final = _without("spec", "affinity")
 
 RULES: Final[dict[str, Rule]] = {
@@ -224,6 +246,7 @@ RULES: Final[dict[str, Rule]] = {
     },
     "matchFields": Rule(_field, _AFFINITY),
     "taints": Rule(_taints, _no_taints),
+    "host ports": Rule(_ports, _no_ports),
     "unschedulable": Rule(_cordon, _no_cordon),
 }
 

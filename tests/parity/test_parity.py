@@ -26,9 +26,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module"), pyt
 
 Json = dict[str, Any]
 
-_PAIRS: Final = int(os.environ.get("PAIRS", "340"))
+_PAIRS: Final = int(os.environ.get("PAIRS", "735"))
 _SEED: Final = int(os.environ.get("SEED", "1"))
-_BATCH: Final = 600  # pairs in the cluster at one time
+_BATCH: Final = 800  # pairs in the cluster at one time
 _AT_ONCE: Final = 32
 _NAMESPACE: Final = "parity"
 _PODS: Final = f"/api/v1/namespaces/{_NAMESPACE}/pods"
@@ -142,7 +142,8 @@ def _node(number: int, pair: Pair) -> Json:
 
 
 def _resident(number: int, index: int, pair: Pair) -> Json:
-    spec = {"nodeName": f"parity-{number}", "containers": containers(pair.residents[index])}
+    (container,) = containers(pair.residents[index])
+    spec = {"nodeName": f"parity-{number}", "containers": [{**container, "ports": pair.ports}]}
     tolerate_all = [{"operator": "Exists"}]
     return {"metadata": {"name": f"resident-{number}-{index}"}, "spec": {**spec, "tolerations": tolerate_all}}
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 from e2e import slow
 from e2e.kube import Kube, until
 from e2e.observer import Observer
-from e2e.pods import container, member
+from e2e.pods import HOSTNAME, container, member
 from e2e.scene import Play, statefulset
 from e2e.stage import Stage
 
@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 Json = dict[str, Any]
 
 _NAMESPACE: Final = "road"
+_OTHERS: Final = {"namespaces": ["others"]}
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -48,19 +49,37 @@ async def _nodes(kube: Kube) -> dict[str, str]:
 
 
 async def test_nodes_that_kube_scheduler_refuses_are_avoided(play: Play) -> None:
-    """A host port is taken on two nodes of every clique: nothing that our planner knows of."""
+    """On two nodes of every clique sits somebody whom the members shun: nothing that our planner knows of."""
+    kube = play.stage.kube
+    shunned = [node for rack in play.stage.nodes for node in rack[:2]]
+    await kube.apply("others", [_web(node) for node in shunned])
+    web = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "namespaces": ["others"],
+        "topologyKey": HOSTNAME,
+    }
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [web]}}
+    await kube.apply(_NAMESPACE, _members(8, affinity=apart))
+    await play.bound(_NAMESPACE, 8)
+    assert not set((await _nodes(kube)).values()) & set(shunned)
+
+
+async def test_nodes_on_which_a_host_port_is_taken_are_never_planned(play: Play) -> None:
     kube, port = play.stage.kube, [{"containerPort": 80, "hostPort": 8080}]
     taken = [node for rack in play.stage.nodes for node in rack[:2]]
-    await kube.apply("others", [_on(node, port) for node in taken])
+    await kube.apply("others", [_web(node, port) for node in taken])
     await kube.apply(_NAMESPACE, _members(8, ports=port))
     await play.bound(_NAMESPACE, 8)
     assert not set((await _nodes(kube)).values()) & set(taken)
+    events = await kube.items("events", _NAMESPACE)
+    assert not [e for e in events if e["reason"] == "FailedScheduling" and "ports" in e["message"]]
 
 
-def _on(node: str, ports: list[Json]) -> Json:
-    container = {"name": "web", "image": "registry.invalid/web:1", "ports": ports}
+def _web(node: str, ports: list[Json] | None = None) -> Json:
+    container = {"name": "web", "image": "registry.invalid/web:1", "ports": ports or []}
     spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"web-{node}"}, "spec": spec}
+    meta = {"name": f"web-{node}", "labels": {"app": "web"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
 async def test_a_node_cordoned_during_the_boarding_is_replaced_at_once(play: Play) -> None:
