@@ -66,6 +66,10 @@ JOBSET_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 JOBSET_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 JOBSET_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
+KUBEFLOW_JOB: Final = "training.kubeflow.org/job-name"
+KUBEFLOW_OPERATOR: Final = "training.kubeflow.org/operator-name"
+RAY_CLUSTER: Final = "ray.io/cluster"
+
 SYSTEM_NAMESPACE: Final = "kube-system"  # whose Pods are never ours
 
 NODE_CLIQUE: Final = "nvidia.com/gpu.clique"

@@ -28,9 +28,9 @@ class Counts:
 
 
 def all_of(owner: Owner) -> Counts:
-    """All that the owner wants, however many that will be."""
+    """All that the owner wants, however many that will be, or as many of them as it can't do without."""
     size = max(1, owner.size or 1)
-    return Counts(size, size, _source(owner))
+    return Counts(min(owner.floor or size, size), size, _source(owner))
 
 
 def floor_of(owner: Owner | None, floor: int, notes: Sequence[Note] = ()) -> Counts:

@@ -58,6 +58,7 @@ class Owner:
     most: members that it may ever have at one time (a Job's parallelism, however much of it is left).
     one_by_one: it creates a member only when the one before is ready, so no gang can be waited for.
     interchangeable: a Deployment or ReplicaSet, whose Pods need not know of one another.
+    floor: members that must board at once, None for all of size.
     followed: the extender can read its live size from the Pods' controller.
     """
 
@@ -71,6 +72,7 @@ class Owner:
     most: int | None = None
     one_by_one: bool = False
     interchangeable: bool = False
+    floor: int | None = None
     followed: bool = True
 
     @property

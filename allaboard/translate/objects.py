@@ -23,9 +23,9 @@ class Objects:
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
             elif manifest.kind == "PodGroup":
                 self._by_path[_group_path(manifest)] = manifest.body
-            elif manifest.kind in sets.PATHS:
-                path = sets.PATHS[manifest.kind].format(manifest.namespace, manifest.name)
-                self._by_path[path] = _identified(manifest)
+            elif manifest.kind in sets.KINDS:
+                for path in sets.paths(manifest.kind, manifest.namespace, manifest.name):
+                    self._by_path[path] = _identified(manifest)
             elif manifest.kind in PATHS:
                 self._by_path[_path(manifest)] = _identified(manifest)
         self._by_path[TOPOLOGIES] = {"items": list(topologies.values())}

@@ -1,10 +1,11 @@
-"""Pods of LeaderWorkerSets and JobSets, labelled as their controllers do it (webhook/sets.py reads that)."""
+"""Pods of sets, labelled as their controllers label them (webhook/sets/ reads that)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from allaboard.manifests import Json, Manifest
 from gangs import contract
+from webhook.sets import kubeflow
 
 
 def pod_of(manifest: Manifest) -> Json:
@@ -31,6 +32,22 @@ def _of_jobset(manifest: Manifest) -> Json:
         contract.JOBSET_INDEX: "0",
     }
     return _pod(manifest, "spec.replicatedJobs.0.template.spec.template", labels, {})
+
+
+def _of_training_job(manifest: Manifest) -> Json:
+    """Of the first kind of replica in the file."""
+    field = f"spec.{kubeflow.REPLICAS[manifest.kind]}"
+    first = next(iter(_field(manifest, field)), "Worker")
+    operator = next(name for name, (kind, _) in kubeflow.OPERATORS.items() if kind == manifest.kind)
+    if manifest.kind == "MPIJob" and manifest.body.get("apiVersion") == "kubeflow.org/v2beta1":
+        operator = "mpi-operator"
+    labels = {contract.KUBEFLOW_JOB: manifest.name, contract.KUBEFLOW_OPERATOR: operator}
+    return _pod(manifest, f"{field}.{first}.template", labels, {})
+
+
+def _of_ray(manifest: Manifest) -> Json:
+    """The head."""
+    return _pod(manifest, "spec.headGroupSpec.template", {contract.RAY_CLUSTER: manifest.name}, {})
 
 
 def _pod(manifest: Manifest, field: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
@@ -63,4 +80,6 @@ def _field(manifest: Manifest, path: str) -> Mapping[str, Any]:
 _MAKERS: Final[Mapping[str, Callable[[Manifest], Json]]] = {
     "LeaderWorkerSet": _of_worker_set,
     "JobSet": _of_jobset,
+    "RayCluster": _of_ray,
+    **dict.fromkeys(kubeflow.REPLICAS, _of_training_job),
 }

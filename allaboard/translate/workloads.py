@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from allaboard.manifests import Json, Manifest
 from allaboard.translate import sets
-from webhook.sets import PATHS
+from webhook.sets import KINDS as KINDS_OF_SETS
 
 _TEMPLATED: Final = frozenset({"StatefulSet", "Deployment", "ReplicaSet", "Job", "DaemonSet"})
 _COUNTS: Final = ("replicas", "parallelism", "completions")
 # Keys under which the kinds of others hold what becomes Pods.
 _POD_FIELDS: Final = frozenset({"containers", "podSpec", "extraPodSpec"})
-KINDS: Final = "CronJob, DaemonSet, Deployment, Job, JobSet, LeaderWorkerSet, Pod, ReplicaSet, StatefulSet"
+KINDS: Final = ", ".join(sorted({"CronJob", "Pod", *_TEMPLATED, *KINDS_OF_SETS}))
 
 
 def owner_of(manifest: Manifest) -> Manifest:
@@ -34,7 +34,7 @@ def pod_of(manifest: Manifest) -> Json | None:
         return {**manifest.body, "metadata": meta}
     if manifest.kind in _TEMPLATED:
         return _templated(manifest)
-    if manifest.kind in PATHS:
+    if manifest.kind in KINDS_OF_SETS:
         return sets.pod_of(manifest)
     if _holds_pods(manifest.body.get("spec")):
         raise manifest.wrong("kind", f'"{manifest.kind}" is not understood (allowed: {KINDS})')

@@ -28,6 +28,7 @@ _MEMBERS: Final = 4
 _CLIQUE: Final = {"allaboard.dev/topology-required": "nvidia.com/gpu.clique"}
 _LWS: Final = "leaderworkerset.sigs.k8s.io"
 _JOBSET: Final = "jobset.sigs.k8s.io"
+_KUBEFLOW: Final = "training.kubeflow.org"
 
 
 def _pods(labels: Json | None = None, annotations: Json | None = None, **spec: Any) -> list[Json]:
@@ -63,6 +64,19 @@ def _jobset() -> list[Json]:
     return [train, *members]
 
 
+def _training_job() -> list[Json]:
+    rows = {"Master": {"replicas": 1}, "Worker": {"replicas": _MEMBERS - 1}}
+    fit = _object("kubeflow.org/v1", "PyTorchJob", "fit", KAI_TOPOLOGY, pytorchReplicaSpecs=rows)
+    operator = {f"{_KUBEFLOW}/job-name": "fit", f"{_KUBEFLOW}/operator-name": "pytorchjob-controller"}
+    return [fit, *_pods(operator)]
+
+
+def _ray() -> list[Json]:
+    rows = [{"groupName": "workers", "replicas": _MEMBERS - 1}]
+    cluster = _object("ray.io/v1", "RayCluster", "ray", KAI_TOPOLOGY, workerGroupSpecs=rows)
+    return [cluster, *_pods({"ray.io/cluster": "ray"})]
+
+
 _DIALECTS: Final[dict[str, list[Json]]] = {
     "our own": _pods({"allaboard.dev/gang": "g"}, {**_CLIQUE, "allaboard.dev/min-member": str(_MEMBERS)}),
     "coscheduling": [
@@ -91,6 +105,8 @@ _DIALECTS: Final[dict[str, list[Json]]] = {
     "Job by KAI's keys": [_job()],
     "LeaderWorkerSet": _worker_set(),
     "JobSet": _jobset(),
+    "PyTorchJob": _training_job(),
+    "RayCluster": _ray(),
 }
 
 

@@ -205,7 +205,34 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("text", "members"), [(LWS, 4), (JOBSET, 6)], ids=["LeaderWorkerSet", "JobSet"])
+PYTORCH = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: fit, annotations: {allaboard.dev/topology-required: nvidia.com/gpu.clique}}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template: &pod {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 4}}}]}}
+    Worker: {replicas: 3, template: *pod}
+"""
+RAY = """
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: ray, annotations: {allaboard.dev/topology-required: nvidia.com/gpu.clique}}
+spec:
+  headGroupSpec: {template: {spec: {containers: [{name: w, resources: {limits: {nvidia.com/gpu: 4}}}]}}}
+  workerGroupSpecs: [{groupName: a, replicas: 2}]
+"""
+MPI = PYTORCH.replace("kubeflow.org/v1", "kubeflow.org/v2beta1").replace("PyTorchJob", "MPIJob")
+MPI = MPI.replace("pytorchReplicaSpecs", "mpiReplicaSpecs").replace("Master", "Launcher")
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [(LWS, 4), (JOBSET, 6), (PYTORCH, 4), (MPI, 4), (RAY, 3)],
+    ids=["LeaderWorkerSet", "JobSet", "PyTorchJob", "MPIJob", "RayCluster"],
+)
 def test_sets_are_translated_by_a_pod_as_their_controllers_label_it(
     tmp_path: Path, text: str, members: int
 ) -> None:

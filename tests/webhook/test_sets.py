@@ -25,6 +25,9 @@ from tests.webhook.world import (
 )
 from webhook.mutate import UndecidedError
 
+PYTORCH = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/fit"
+MPI = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/fit"
+RAY = "/apis/ray.io/v1/namespaces/default/rayclusters/ray"
 LWS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets/serve"
 JOBSET = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/train"
 KAI = {TOPOLOGY: "nvcf-mnnvl-topology", REQUIRED_LEVEL: CLIQUE}
@@ -185,3 +188,79 @@ class TestJobSet:
         world = jobset(jobs("workers"))
         await admit(pod(labels={contract.JOBSET_NAME: "../../secrets/key"}), world)
         assert [call for call in world.calls if "secrets" in call or "jobsets" in call] == []
+
+
+def training_job(
+    path: str, replicas: dict[str, int], keys: dict[str, str] | None = None, **spec: Any
+) -> World:
+    field = "mpiReplicaSpecs" if path == MPI else "pytorchReplicaSpecs"
+    made = World(MNNVL)
+    rows = {name: {"replicas": number} for name, number in replicas.items()}
+    meta = {"name": "fit", "uid": "uid-fit", "annotations": KAI if keys is None else keys}
+    made.objects[path] = {"metadata": meta, "spec": {field: rows, **spec}}
+    return made
+
+
+def replica(operator: str = "pytorchjob-controller", **more: Any) -> Json:
+    place = {contract.KUBEFLOW_JOB: "fit", contract.KUBEFLOW_OPERATOR: operator}
+    return pod(labels=place, **more)
+
+
+class TestKubeflow:
+    async def test_all_replicas_of_a_job_are_one_gang(self) -> None:
+        world = training_job(PYTORCH, {"Master": 1, "Worker": 3})
+        stored = await admit(replica(), world)
+        assert counts(stored) == ("4", "4", None)
+        assert pod_terms(stored) == [with_gang(gang(stored))]
+        assert await operations(stored, world) == []
+
+    @pytest.mark.parametrize(
+        ("spec", "floor"),
+        [
+            ({"elasticPolicy": {"minReplicas": 2}}, "2"),
+            ({"runPolicy": {"schedulingPolicy": {"minAvailable": 3}}}, "3"),
+            (
+                {
+                    "elasticPolicy": {"minReplicas": 2},
+                    "runPolicy": {"schedulingPolicy": {"minAvailable": 3}},
+                },
+                "3",
+            ),
+            ({"runPolicy": {"schedulingPolicy": {"minAvailable": 9}}}, "4"),
+        ],
+    )
+    async def test_a_smaller_floor_is_taken_from_the_job(self, spec: Json, floor: str) -> None:
+        world = training_job(PYTORCH, {"Master": 1, "Worker": 3}, **spec)
+        assert counts(await admit(replica(), world)) == (floor, "4", None)
+
+    async def test_a_launcher_that_comes_after_its_workers_is_not_waited_for(self) -> None:
+        replicas = {"Launcher": 1, "Worker": 4}
+        late = training_job(MPI, replicas, launcherCreationPolicy="WaitForWorkersReady")
+        assert counts(await admit(replica("mpi-operator"), late)) == ("4", "5", None)
+        assert counts(await admit(replica("mpi-operator"), training_job(MPI, replicas)))[0] == "5"
+
+    async def test_a_job_that_asks_for_nothing_stays_as_it_is(self) -> None:
+        member = replica()
+        assert await admit(member, training_job(PYTORCH, {"Worker": 3}, {})) == member
+
+    async def test_an_operator_that_nobody_knows_is_passed_over(self) -> None:
+        member = replica("paddlejob-controller")
+        assert await admit(member, training_job(PYTORCH, {"Worker": 3})) == member
+
+
+class TestRay:
+    async def test_head_and_workers_are_one_gang_and_an_autoscaled_group_has_a_floor(self) -> None:
+        groups = [
+            {"groupName": "fixed", "replicas": 2, "numOfHosts": 2},
+            {"groupName": "scaled", "replicas": 3, "minReplicas": 1},
+            {"groupName": "asleep", "replicas": 5, "suspend": True},
+        ]
+        world = World(MNNVL)
+        meta = {"name": "ray", "uid": "uid-ray", "annotations": KAI}
+        world.objects[RAY] = {"metadata": meta, "spec": {"workerGroupSpecs": groups}}
+        member = pod(labels={contract.RAY_CLUSTER: "ray"})
+        assert counts(await admit(member, world)) == ("6", "8", None)
+
+    async def test_a_cluster_that_is_not_there_leaves_the_pod_to_what_it_says_itself(self) -> None:
+        member = pod(labels={contract.RAY_CLUSTER: "ray"})
+        assert await admit(member, World(MNNVL)) == member
