@@ -42,6 +42,7 @@ ANNOTATION_PLAN: Final = "allaboard.dev/plan"
 KAI_TOPOLOGY: Final = "kai.scheduler/topology"
 KAI_TOPOLOGY_REQUIRED: Final = "kai.scheduler/topology-required-placement"
 KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
+KAI_POD_GROUP: Final = "pod-group-name"
 KAI_BATCH_MIN_MEMBER: Final = "kai.scheduler/batch-min-member"
 
 NVCF_INDEX: Final = "dra.nvcf.nvidia.io/required-nvlink-domain-index"

@@ -12,10 +12,10 @@ from typing import Final
 
 from gangs import contract
 from gangs.notes import Note
-from webhook.dialects import groups, kai, recognise
+from webhook.dialects import group_path, kai, podgroup, recognise
 from webhook.lookup import Lookups
 from webhook.patch import Operation
-from webhook.pod import Pod, Surroundings, open_names, own_names
+from webhook.pod import Owner, Pod, Surroundings, open_names, own_names
 from webhook.render import remark, render
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -37,10 +37,14 @@ class Mutator:
         """The JSON patch for this Pod, [] where it stays as it is. Raises UndecidedError."""
         if not is_ours_to_touch(pod, self._profiles):
             return []
-        around = await self._lookups.gather(pod, kai.needs_topologies, groups.path(pod))
+        around = await self._lookups.gather(pod, _needs_topologies, group_path(pod))
         if around.undecided:
             raise UndecidedError(f"{pod.title}: {'; '.join(around.failures)}")
         return decide(pod, around, self._profiles)
+
+
+def _needs_topologies(pod: Pod, owner: Owner | None) -> bool:
+    return bool(podgroup.path(pod)) or kai.needs_topologies(pod, owner)
 
 
 def is_ours_to_touch(pod: Pod, profiles: Sequence[str]) -> bool:

@@ -114,3 +114,51 @@ async def test_a_group_name_that_leads_elsewhere_is_never_looked_up() -> None:
     stored = await admit(pod(annotations={contract.VOLCANO_GROUP: "../../secrets/key"}), around)
     assert [call for call in around.calls if "secrets" in call or "podgroups" in call] == []
     assert [blocking for _, blocking in notes(stored)] == [True]
+
+
+class TestPodGroupOfKai:
+    """What a user has written for KAI with its pod-grouper switched off."""
+
+    PATH = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups/pg"
+
+    def around(self, **spec: object) -> World:
+        made = World(MNNVL)
+        made.objects[self.PATH] = {"kind": "PodGroup", "spec": spec}
+        return made
+
+    def member(self, scheduler: str = "kai-scheduler") -> Json:
+        return pod(annotations={contract.KAI_POD_GROUP: "pg"}, schedulerName=scheduler)
+
+    async def test_its_spec_gives_floor_and_domain(self) -> None:
+        constraint = {"topology": "nvcf-mnnvl-topology", "requiredTopologyLevel": CLIQUE}
+        world = self.around(minMember=4, topologyConstraint=constraint)
+        stored = await admit(self.member(), world)
+        assert counts(stored) == ("4", "4", None)
+        assert pod_terms(stored) == [with_gang(labels(stored)[contract.LABEL_GANG])]
+        assert notes(stored) == []
+        assert await operations(stored, world) == []
+
+    async def test_subgroups_add_up_to_the_floor(self) -> None:
+        tree = [
+            {"name": "all", "minSubGroup": 2},
+            {"name": "leader", "parent": "all", "minMember": 1},
+            {"name": "workers", "parent": "all", "minMember": 3},
+        ]
+        assert counts(await admit(self.member(), self.around(subGroups=tree)))[0] == "4"
+
+    async def test_a_domain_for_each_subgroup_is_never_promised_in_silence(self) -> None:
+        row = {"name": "w", "minMember": 2, "topologyConstraint": {"requiredTopologyLevel": CLIQUE}}
+        [(message, blocking)] = notes(await admit(self.member(), self.around(subGroups=[row])))
+        assert blocking
+        assert message.startswith(
+            "podgroup default/pg: spec.subGroups[0].topologyConstraint.requiredTopologyLevel"
+        )
+
+    async def test_a_group_that_is_not_there_blocks(self) -> None:
+        [(message, blocking)] = notes(await admit(self.member(), World(MNNVL)))
+        assert blocking
+        assert 'no PodGroup "pg" of scheduling.run.ai/v2alpha2' in message
+
+    async def test_the_key_means_nothing_on_pods_that_name_no_scheduler_of_ours(self) -> None:
+        member = self.member("default-scheduler")
+        assert await admit(member, self.around(minMember=4)) == member

@@ -2,6 +2,7 @@
 
 Each dialect has `recognise(pod, around) -> Ask | None`; the first that understands the workload decides:
 
+    podgroup a PodGroup of KAI's that its author names on the Pod
     kai      KAI's annotations on the owner or the Pod
     nvcf     NVCF's legacy partitions, annotated or by namespace
     groups   a group by name: coscheduling, lightweight labels, Koordinator, Volcano
@@ -13,12 +14,20 @@ A group's name beside either is left unused, and a note says so.
 """
 
 from webhook.ask import Ask
-from webhook.dialects import groups, kai, native, nvcf
+from webhook.dialects import groups, kai, native, nvcf, podgroup
 from webhook.pod import Pod, Surroundings
+
+
+def group_path(pod: Pod) -> str:
+    """Where the API server has the PodGroup that this Pod names, "" if it names none."""
+    return podgroup.path(pod) or groups.path(pod)
 
 
 def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     """What the workload asks for, None where it asks for nothing."""
+    by_podgroup = podgroup.recognise(pod, around)
+    if by_podgroup is not None:
+        return native.override(groups.alongside(by_podgroup, pod), pod, None)
     by_kai = kai.recognise(pod, around)
     if by_kai is not None:
         return native.override(groups.alongside(nvcf.alongside(by_kai, pod), pod), pod, around.owner)
