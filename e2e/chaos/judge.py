@@ -95,7 +95,7 @@ class Judge(Checker):
         oldest = min(waiting, key=lambda g: _age(g, live), default=None)
         for name in self._could.keys() - ({oldest.name} if oldest else set()):
             del self._could[name]
-        if oldest is None or not _fits(oldest, live, snapshot):
+        if oldest is None or _lacks_volume(oldest, live, snapshot) or not _fits(oldest, live, snapshot):
             self._could.clear()
             return
         since = self._could.setdefault(oldest.name, snapshot.at)
@@ -128,7 +128,7 @@ def _fits(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
     unbound = [live[uid] for uid in gang.members if not node_of(live[uid])]
     bound = {node_of(live[uid]) for uid in gang.members} - {""}
     need = gpus_of(unbound[0]) if unbound else 0
-    if not need or any(_lacks_volume(pod, snapshot) for pod in unbound):
+    if not need:
         return False
     others = {uid: pod for uid, pod in live.items() if uid not in gang.members}
     used, held = taken(snapshot.pods.values()), promised(others)
@@ -142,15 +142,23 @@ def _fits(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
     return any(count >= len(unbound) for clique, count in slots.items() if not here or clique in here)
 
 
-def _lacks_volume(pod: Json, snapshot: Snapshot) -> bool:
-    """Whether it waits for a volume: no scheduler can place it before that is bound."""
+def _lacks_volume(gang: Gang, live: Mapping[str, Json], snapshot: Snapshot) -> bool:
+    """Whether a member waits for a volume: no scheduler can place it before that is bound.
+
+    It excuses a gang that waits whole; not one of which a part is bound already.
+    """
+    waiting = [live[uid] for uid in gang.members if not node_of(live[uid])]
+    return any(not _has_volumes(pod, snapshot) for pod in waiting)
+
+
+def _has_volumes(pod: Json, snapshot: Snapshot) -> bool:
     volumes = pod["spec"].get("volumes") or ()
     names = {v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v}
-    return any(
-        claim["metadata"]["name"] in names
-        and claim["metadata"]["namespace"] == pod["metadata"]["namespace"]
-        and (claim.get("status") or {}).get("phase") != "Bound"
+    return all(
+        (claim.get("status") or {}).get("phase") == "Bound"
         for claim in snapshot.claims.values()
+        if claim["metadata"]["name"] in names
+        and claim["metadata"]["namespace"] == pod["metadata"]["namespace"]
     )
 
 

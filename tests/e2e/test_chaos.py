@@ -35,6 +35,12 @@ def show(
     return sorted({violation.promise for violation in judge.violations})
 
 
+def claimed(row: Json, phase: str) -> Json:
+    """A volume claim of the Pod's."""
+    row["spec"]["volumes"] = [{"name": "w", "persistentVolumeClaim": {"claimName": "weights"}}]
+    return {"metadata": {**row["metadata"], "name": "weights"}, "status": {"phase": phase}}
+
+
 class TestJudge:
     def test_half_a_gang_that_could_be_finished_is_partial(self) -> None:
         assert show(Judge(), 6, pod("p0", "a0"), pod("p1")) == ["partial"]
@@ -74,9 +80,12 @@ class TestJudge:
     @pytest.mark.parametrize(("phase", "found"), [("Pending", []), ("Bound", ["stuck"])])
     def test_a_gang_whose_volume_is_not_bound_can_not_board(self, phase: str, found: list[str]) -> None:
         waiting = pod("p0"), pod("p1")
-        waiting[0]["spec"]["volumes"] = [{"name": "w", "persistentVolumeClaim": {"claimName": "weights"}}]
-        claim = {"metadata": {**waiting[0]["metadata"], "name": "weights"}, "status": {"phase": phase}}
+        claim = claimed(waiting[0], phase)
         assert show(Judge(), STUCK_SECONDS + 1, *waiting, claims=(claim,)) == found
+
+    def test_a_volume_that_is_not_bound_excuses_nobody_who_bound_the_others_already(self) -> None:
+        half = pod("p0", "a0"), pod("p1")
+        assert show(Judge(), 6, *half, claims=(claimed(half[1], "Pending"),)) == ["partial"]
 
     def test_a_gang_behind_an_older_one_that_waits_is_not_stuck(self) -> None:
         old = [pod(f"o{i}", gang="old", floor=3) for i in range(3)]
