@@ -8,7 +8,7 @@ kube-scheduler ──► guard (reads) ────────────┘  
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from extender.absentees import Absentees
 from extender.api import Api, connect
 from extender.barrier import Barrier
 from extender.binder import Binder
+from extender.claims import RESOURCE_CLAIMS, TEMPLATES, Claims
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
 from extender.debug import Debug
@@ -38,13 +39,15 @@ from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
 from extender.rounds import Rounds
+from extender.shapes import Shapes
+from extender.slices import CLASSES, SLICES, Devices
 from extender.slipped import Slipped
 from extender.store import PermitStore
 from extender.topologies import Topologies
 from extender.torn import Torn
 from extender.unprotected import OpenGuard, scatter
 from extender.views import Views
-from extender.volumes import CLAIMS, VOLUMES, ClaimKey, Volumes
+from extender.volumes import CLAIMS, VOLUMES, Volumes
 from gangs.planner import place
 from gangs.room import Room
 
@@ -85,6 +88,10 @@ class Extender:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
+        self.volumes = Volumes(self._claim_changed)
+        self.devices = Devices(self._devices_changed)
+        self.claims = Claims(self.devices, self.room, self._claim_changed)
+        shapes = Shapes(self.volumes, self.claims)
         self.freshness = Freshness(clock)
         self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
@@ -93,7 +100,10 @@ class Extender:
         self.barrier = Barrier(
             binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
         )
-        self.store = PermitStore(self.registry, self.room, self.barrier, clock, random.random, self.wake.set)
+        self.store = PermitStore(
+            self.registry, self.room, self.barrier, clock, random.random, self.wake.set, shapes
+        )
+        self.nodes = Nodes(self.registry, self.room, self.store, self.wake.set, self.devices.equip)
         self.pods = Pods(
             frozenset(options.profiles),
             self.registry,
@@ -103,10 +113,10 @@ class Extender:
             clock,
             self.wake.set,
             self.slipped.consider,
+            shapes,
         )
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
-        self.volumes = Volumes(self._claim_changed)
         self.grants = Grants(api, self.store, self._term, preconditions="preconditions" not in off)
         self.rounds = Rounds(
             self.registry,
@@ -116,10 +126,10 @@ class Extender:
             clock,
             self.topologies.lifted,
             scatter if "domain" in off else place,
-            self.volumes.shape,
+            shapes,
         )
         guard = OpenGuard if "guard" in off else Guard
-        self.guard = guard(self.registry, self.room, self.store, self.rounds)
+        self.guard = guard(self.registry, self.room, self.store, self.rounds, shapes)
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
@@ -131,7 +141,11 @@ class Extender:
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
         handlers: dict[str, Handler] = {
-            "/api/v1/nodes": Nodes(self.registry, self.room, self.store, self.wake.set),
+            "/api/v1/nodes": self.nodes,
+            CLASSES: self.devices.classes,
+            SLICES: self.devices.slices,
+            TEMPLATES: self.claims.templates,
+            RESOURCE_CLAIMS: self.claims.claims,
             VOLUMES: self.volumes.volumes,
             CLAIMS: self.volumes.claims,
             "/api/v1/pods": self.pods,
@@ -188,9 +202,13 @@ class Extender:
         """Whether this one plans, grants and binds now."""
         return bool(self.leadership.term)
 
-    def _claim_changed(self, claim: ClaimKey) -> None:
-        self.registry.claim_changed(*claim)
-        self.wake.set()
+    def _claim_changed(self, namespace: str, name: str) -> None:
+        for pod in self.registry.claim_changed(namespace, name):
+            self.pods.reseat(pod)
+
+    def _devices_changed(self, nodes: Iterable[str]) -> None:
+        self.nodes.refresh(nodes)
+        self.claims.devices_changed(nodes)
 
     def _is_fresh(self) -> bool:
         """Whether plans may be made; says so when that changes."""

@@ -5,15 +5,16 @@ difference: a member bound, deleted or refused by kube-scheduler; a node that no
 promised a seat on it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from operator import attrgetter
 
 from extender import wire
 from extender.api import Json
 from extender.owners import Owners, wanted
 from extender.registry import Registry
 from extender.store import PermitStore, owner_name
-from gangs.nodes import Node, blocker
+from gangs.nodes import Node, Shape, blocker
 from gangs.permits import Bound
 from gangs.pods import Pod
 from gangs.room import Room, Seat, domain_of
@@ -32,8 +33,10 @@ class Pods:
         clock: Callable[[], float],
         changed: Callable[[], None],
         seen: Callable[[Pod], None] = lambda _: None,
+        shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self._seen = seen
+        self._shape = shape
         self._profiles = profiles
         self._term = term
         self._registry = registry
@@ -96,10 +99,16 @@ class Pods:
     def _at_barrier(self, pod: Pod) -> bool:
         return pod.uid in self._store.permit(pod.key).arrived
 
+    def reseat(self, pod: Pod) -> None:
+        """What the Pod asks for has changed: a claim was allocated, or its template is known now."""
+        self._seat(pod)
+        self._changed()
+
     def _seat(self, pod: Pod) -> None:
-        if pod.seated:
-            self._room.take(pod.uid, Seat(pod.node, pod.shape.requests, owner_name(pod)))
-        elif self._store.seat(pod) is None:
+        node = pod.node if pod.seated else self._store.seat(pod)
+        if node:
+            self._room.take(pod.uid, Seat(node, self._shape(pod).requests, owner_name(pod)))
+        else:
             self._room.give(pod.uid)
 
 
@@ -107,13 +116,20 @@ class Nodes:
     """Handler of Nodes."""
 
     def __init__(
-        self, registry: Registry, room: Room, store: PermitStore, changed: Callable[[], None]
+        self,
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        changed: Callable[[], None],
+        equip: Callable[[Node], Node] = lambda node: node,
     ) -> None:
         self._registry = registry
         self._room = room
         self._store = store
         self._changed = changed
+        self._equip = equip
         self._names: dict[str, str] = {}
+        self._bare: dict[str, Node] = {}  # as the API server has them, without their devices
 
     def put(self, obj: Json) -> None:
         """A Node is new or has changed."""
@@ -122,6 +138,8 @@ class Nodes:
 
     def update(self, node: Node) -> None:
         """The same, with the Node already read."""
+        self._bare[node.name] = node
+        node = self._equip(node)
         before = self._room.nodes.get(node.name)
         if before == node:
             return
@@ -130,12 +148,19 @@ class Nodes:
             self._recheck(before, node)
         self._changed()
 
+    def refresh(self, names: Iterable[str]) -> None:
+        """These nodes have other devices now."""
+        for name in names:
+            if bare := self._bare.get(name):
+                self.update(bare)
+
     def drop(self, uid: str) -> None:
         """A Node is gone."""
         name = self._names.pop(uid, "")
         if name in self._names.values():
             return  # a list tells of the node that was created anew before it tells of the old one
         self._room.drop_node(name)
+        self._bare.pop(name, None)
         for pod in self._promised(name):
             self._store.lose(pod, "the node was deleted")
         self._changed()

@@ -6,14 +6,15 @@ somebody won't help", so our refusals never start its preemption; the texts are 
 changed text re-queues the Pod.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.store import PermitStore
 from gangs.contract import GPU, NODE_CLIQUE
-from gangs.nodes import Node
+from gangs.nodes import Node, Shape
 from gangs.pods import Pod
 from gangs.room import Room, fitting
 from gangs.sentences import REFUSED_OTHER_NODE, REFUSED_PROMISED, REFUSED_WAITING
@@ -32,7 +33,15 @@ class Verdict:
 class Guard:
     """Answers kube-scheduler's filter, prioritize and preempt calls."""
 
-    def __init__(self, registry: Registry, room: Room, store: PermitStore, rounds: Rounds) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        rounds: Rounds,
+        shape: Callable[[Pod], Shape] = attrgetter("shape"),
+    ) -> None:
+        self._shape = shape
         self._registry = registry
         self._room = room
         self._store = store
@@ -55,7 +64,7 @@ class Guard:
 
     def prioritize(self, pod: Pod, nodes: Sequence[str]) -> dict[str, int]:
         """Scores 0..10 for a loose Pod: nodes of no clique first, then the fullest cliques."""
-        rooms = self._room.domains((NODE_CLIQUE,), pod.shape)
+        rooms = self._room.domains((NODE_CLIQUE,), self._shape(pod))
         most = max((room.slots for room in rooms.values()), default=0)
         scores = {}
         for name in nodes:
@@ -76,19 +85,20 @@ class Guard:
 
     def _filter_loose(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
         passed, refused = [], {}
+        requests = self._shape(pod).requests
         for name in nodes:
             node = self._room.nodes.get(name)
-            if node and self._is_open(pod, node):
+            if node and self._is_open(requests, node):
                 passed.append(name)
             else:
                 refused[name] = REFUSED_PROMISED
         return Verdict(passed, refused)
 
-    def _is_open(self, pod: Pod, node: Node) -> bool:
+    def _is_open(self, requests: Mapping[str, int], node: Node) -> bool:
         kept = self._rounds.keeper.kept
-        if kept and GPU in pod.shape.requests and kept.holds(node):
+        if kept and GPU in requests and kept.holds(node):
             return False
-        return fitting(pod.shape.requests, self._room.free(node)) > 0
+        return fitting(requests, self._room.free(node)) > 0
 
     def _breaks_a_gang(self, victims: Sequence[str]) -> bool:
         pods = [p for uid in victims if (p := self._registry.pods.get(uid)) and p.gang]

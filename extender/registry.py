@@ -22,12 +22,16 @@ class Registry:
         self._gangs: dict[GangKey, set[str]] = {}
         self._news: dict[GangKey, tuple[float, float]] = {}
         self._owners = owners
+        self._claiming: dict[
+            tuple[str, str], set[str]
+        ] = {}  # UIDs by namespace and name of claim or template
 
     def put(self, pod: Pod, now: float) -> Pod | None:
         """Add or replace the Pod; gives back what was known of it before."""
         before = self.pods.get(pod.uid)
         if before and before.key != pod.key:
             self._leave(before)  # somebody has relabelled it
+        self._claim(pod, pod.claim_names)
         self.pods[pod.uid] = pod
         if before is None and pod.demand.notes and not pod.node:
             self.noted.append(pod)
@@ -41,10 +45,23 @@ class Registry:
 
     def drop(self, uid: str) -> Pod | None:
         """Forget the Pod; gives back what was known of it."""
-        pod = self.pods.pop(uid, None)
+        pod = self.pods.get(uid)
         if pod:
+            self._claim(pod, frozenset())
+            del self.pods[uid]
             self._leave(pod)
         return pod
+
+    def _claim(self, pod: Pod, names: frozenset[str]) -> None:
+        """The Pod uses claims and templates of these names now; pod: as it was known, or as it is."""
+        known = self.pods.get(pod.uid)
+        for name in (known.claim_names if known else frozenset()) - names:
+            users = self._claiming[pod.namespace, name]
+            users.discard(pod.uid)
+            if not users:
+                del self._claiming[pod.namespace, name]
+        for name in names:
+            self._claiming.setdefault((pod.namespace, name), set()).add(pod.uid)
 
     def _leave(self, pod: Pod) -> None:
         if not pod.gang:
@@ -63,11 +80,11 @@ class Registry:
                 self.changed.add(key)
                 self._news[key] = self._news[key][0], now
 
-    def claim_changed(self, namespace: str, name: str) -> None:
-        """A claim of some Pods lets them go elsewhere now: plan their gangs anew."""
-        for key in self._gangs:
-            if key[0] == namespace and any(name in pod.claims for pod in self.members(key)):
-                self.changed.add(key)
+    def claim_changed(self, namespace: str, name: str) -> list[Pod]:
+        """A claim or template lets some Pods go elsewhere now: plan their gangs anew; these Pods."""
+        pods = [self.pods[uid] for uid in self._claiming.get((namespace, name), ())]
+        self.changed.update(pod.key for pod in pods if pod.gang)
+        return pods
 
     def members(self, key: GangKey) -> Iterable[Pod]:
         """All Pods with this gang label in this namespace, finished ones included."""

@@ -8,11 +8,13 @@ grants are taken in the Room at once, which is what keeps promised room from eve
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, Protocol
 
 import structlog
 
 from extender.registry import Registry
+from gangs.nodes import Shape
 from gangs.permits import Cancel, Event, Lost, Permit, Release, Tick, step
 from gangs.pods import GangKey, Pod
 from gangs.room import Room, Seat
@@ -43,6 +45,7 @@ class PermitStore:
         clock: Callable[[], float],
         jitter: Callable[[], float],
         changed: Callable[[], None],
+        shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self.permits: dict[GangKey, Permit] = {}
         self.last_failure: dict[GangKey, str] = {}
@@ -52,6 +55,7 @@ class PermitStore:
         self._clock = clock
         self._jitter = jitter
         self._changed = changed
+        self._shape = shape
         self._refusals: dict[GangKey, dict[tuple[str, str], float]] = {}
 
     def permit(self, key: GangKey) -> Permit:
@@ -132,7 +136,7 @@ class PermitStore:
                 self._room.give(uid)
         for uid, node in after.seats.items():
             if before.seats.get(uid) != node and (pod := self._registry.pods.get(uid)):
-                self._room.take(uid, Seat(node, pod.shape.requests, owner_name(pod)))
+                self._room.take(uid, Seat(node, self._shape(pod).requests, owner_name(pod)))
 
 
 def owner_name(pod: Pod) -> str:

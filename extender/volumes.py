@@ -11,13 +11,12 @@ A claim that is free to go anywhere says nothing here, and costs nothing. Which 
 volume for a claim without either is kube-scheduler's to say; the plan learns of it by refusal.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from extender.wire import selector_terms
-from gangs.nodes import Requirement, Shape, Term
+from gangs.nodes import Requirement, Term
 from gangs.pods import Pod
 
 CLAIMS: Final = "/api/v1/persistentvolumeclaims"
@@ -44,23 +43,20 @@ class _Claim:
 
 
 class Volumes:
-    """Claims and volumes that tie Pods to nodes. changed: called with a claim of which that may be news."""
+    """Claims and volumes that tie Pods to nodes. changed: called with namespace and name of a claim of
+    which that may be news.
+    """
 
-    def __init__(self, changed: Callable[[ClaimKey], None]) -> None:
+    def __init__(self, changed: Callable[[str, str], None]) -> None:
         self.claims = _Claims(self)
         self.volumes = _PersistentVolumes(self)
         self._changed = changed
         self._claims: dict[ClaimKey, _Claim] = {}
         self._terms: dict[str, Terms] = {}  # by PersistentVolume, of those that don't go everywhere
-        self._tied: WeakKeyDictionary[Shape, dict[tuple[Terms, ...], Shape]] = WeakKeyDictionary()
 
-    def shape(self, pod: Pod) -> Shape:
-        """The Pod's shape, narrowed to where its volumes let it go. Equal Pods get the same object."""
-        ties = tuple(terms for name in pod.claims if (terms := self._of((pod.namespace, name))))
-        if not ties:
-            return pod.shape
-        known = self._tied.setdefault(pod.shape, {})
-        return known.setdefault(ties, replace(pod.shape, ties=ties))
+    def ties(self, pod: Pod) -> Iterator[Terms]:
+        """Where the Pod's volumes let it go, one by one, of those that can't be used everywhere."""
+        return (terms for name in pod.claims if (terms := self._of((pod.namespace, name))))
 
     def _of(self, key: ClaimKey) -> Terms:
         claim = self._claims.get(key)
@@ -78,7 +74,7 @@ class Volumes:
             del self._claims[key]
         else:
             self._claims[key] = claim
-        self._changed(key)
+        self._changed(*key)
 
     def put_volume(self, name: str, terms: Terms) -> None:
         """Where the volume can be used; (): everywhere, or it is gone."""
@@ -90,7 +86,7 @@ class Volumes:
             del self._terms[name]
         for key, claim in self._claims.items():
             if claim.volume == name:
-                self._changed(key)
+                self._changed(*key)
 
 
 class _Claims:

@@ -16,7 +16,7 @@ import orjson
 from gangs import contract
 from gangs.nodes import Node, Requirement, Shape, Taint, Term, Toleration
 from gangs.notes import decode
-from gangs.pods import Demand, Owner, Plan, Pod
+from gangs.pods import Demand, DeviceClaim, Owner, Plan, Pod
 from gangs.quantities import amount
 from gangs.requests import pod_requests
 from gangs.subgroups import decode as subgroups
@@ -38,9 +38,7 @@ def node(obj: Json) -> Node:
         name=meta["name"],
         labels=meta.get("labels") or {},
         allocatable={name: amount(name, text) for name, text in allocatable.items()},
-        taints=tuple(
-            Taint(t["key"], t.get("value", ""), t.get("effect", "")) for t in spec.get("taints") or ()
-        ),
+        taints=taints(spec.get("taints")),
         cordoned=bool(spec.get("unschedulable")),
         ready=any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ()),
     )
@@ -70,6 +68,8 @@ def pod(obj: Json) -> Pod:
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
+        device_claims=_device_claims(spec, status),
+        covered=_covered(status),
         opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         version=meta.get("resourceVersion", ""),
     )
@@ -107,7 +107,7 @@ def _shape(spec: Json) -> Shape:
             requests=requests,
             node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
             terms=None if required is None else selector_terms(required.get("nodeSelectorTerms") or ()),
-            tolerations=_tolerations(spec.get("tolerations") or ()),
+            tolerations=tolerations(spec.get("tolerations")),
         )
     return shape
 
@@ -124,10 +124,16 @@ def _requirements(rows: Iterable[Json]) -> tuple[Requirement, ...]:
     return tuple(Requirement(r["key"], r["operator"], tuple(r.get("values") or ())) for r in rows)
 
 
-def _tolerations(rows: Iterable[Json]) -> tuple[Toleration, ...]:
+def taints(rows: Iterable[Json] | None) -> tuple[Taint, ...]:
+    """Taints of a Node or of a device."""
+    return tuple(Taint(t["key"], t.get("value", ""), t.get("effect", "")) for t in rows or ())
+
+
+def tolerations(rows: Iterable[Json] | None) -> tuple[Toleration, ...]:
+    """Tolerations of a Pod or of a request for devices."""
     return tuple(
         Toleration(r.get("key", ""), r.get("operator") or "Equal", r.get("value", ""), r.get("effect", ""))
-        for r in rows
+        for r in rows or ()
     )
 
 
@@ -145,6 +151,25 @@ def _claims(pod: str, spec: Json) -> Iterator[str]:
             yield claim["claimName"]
         elif "ephemeral" in volume:
             yield f"{pod}-{volume['name']}"
+
+
+def _device_claims(spec: Json, status: Json) -> tuple[DeviceClaim, ...]:
+    """Its ResourceClaims; those made from a template are named in the status once they exist."""
+    made = {r["name"]: r.get("resourceClaimName", "") for r in status.get("resourceClaimStatuses") or ()}
+    extended = status.get("extendedResourceClaimStatus")
+    own = tuple(
+        DeviceClaim(
+            r.get("resourceClaimName") or made.get(r["name"], ""), r.get("resourceClaimTemplateName", "")
+        )
+        for r in spec.get("resourceClaims") or ()
+    )
+    return (*own, DeviceClaim(extended["resourceClaimName"])) if extended else own
+
+
+def _covered(status: Json) -> tuple[str, ...]:
+    """Extended resources for which kube-scheduler has made a claim (KEP-5004)."""
+    extended = status.get("extendedResourceClaimStatus") or {}
+    return tuple(sorted({r["resourceName"] for r in extended.get("requestMappings") or ()}))
 
 
 def _controller(meta: Json) -> Owner | None:

@@ -23,7 +23,7 @@ class Blocker(StrEnum):
     NOT_READY = "not ready"
     TAINTED = "tainted"
     SELECTOR = "excluded by the Pod's nodeSelector or node affinity"
-    TIED = "out of reach of the Pod's volume"
+    TIED = "out of reach of the Pod's volume or claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class Shape:
 
     requests: by resource name, cpu in millicores, memory in bytes (gangs/requests.py).
     terms: required node affinity, any of which must match; None where there is none.
-    ties: for each volume that can't be used everywhere, where it can: any of its terms must match.
+    ties: for each volume or allocated claim that can't be used everywhere, where it can: any of its terms
+    must match.
     """
 
     requests: Mapping[str, int]
@@ -150,7 +151,7 @@ def blocker(shape: Shape, node: Node) -> Blocker | None:
 
 
 def reaches(shape: Shape, node: Node) -> bool:
-    """Whether all of the Pod's volumes can be used on the node."""
+    """Whether all of the Pod's volumes and allocated claims can be used on the node."""
     return all(any(term.matches(node) for term in terms) for terms in shape.ties)
 
 

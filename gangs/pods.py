@@ -55,13 +55,22 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceClaim:
+    """A ResourceClaim of a Pod. name: "" until one is made from the template; template: "" without one."""
+
+    name: str
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A Pod at one moment.
 
     gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
-    claims: names of its PersistentVolumeClaims.
+    claims: names of its PersistentVolumeClaims. device_claims: its ResourceClaims; one may have been made by
+    kube-scheduler to stand for its extended resources, named in covered.
     opted_out: whether it tells the webhook to leave it alone.
     version: the API server's resourceVersion, a precondition of our writes.
     """
@@ -85,8 +94,16 @@ class Pod:
     plan: Plan | None = None
     partition_index: str = ""
     claims: tuple[str, ...] = ()
+    device_claims: tuple[DeviceClaim, ...] = ()
+    covered: tuple[str, ...] = ()
     opted_out: bool = False
     version: str = ""
+
+    @property
+    def claim_names(self) -> frozenset[str]:
+        """Names of all its claims, and of the templates that some of them are made from."""
+        devices = (name for claim in self.device_claims for name in (claim.name, claim.template) if name)
+        return frozenset((*self.claims, *devices))
 
     @property
     def key(self) -> GangKey:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gangs.contract import GPU
+from gangs.devices import class_of
 from gangs.nodes import Node, Shape, blocker
 from gangs.ports import unlisted
 
@@ -207,8 +208,12 @@ def fitting(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
 
 
 def scarcest(requests: Mapping[str, int]) -> str:
-    """The resource by which a shape is packed: GPUs where it asks for any, else an extended one, else cpu."""
+    """The resource by which a shape is packed: GPUs where it asks for any, else an extended one, else the
+    devices of which it asks for most, else cpu."""
     if GPU in requests:
         return GPU
-    extended = sorted(name for name in requests if "/" in name)
-    return extended[0] if extended else "cpu"
+    extended = sorted(name for name in requests if "/" in name and not class_of(name))
+    if extended:
+        return extended[0]
+    devices = [(requests[name], name) for name in requests if class_of(name)]
+    return max(devices)[1] if devices else "cpu"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gangs.contract import GPU
+from gangs.devices import class_of
 from gangs.muster import Muster
 from gangs.planner import Rejection
 from gangs.pods import Pod
@@ -111,7 +112,8 @@ def _closest(shortage: Shortage) -> str:
 
 def _each(requests: Mapping[str, int]) -> str:
     parts = [_count(requests[GPU], "GPU")] if GPU in requests else []
-    parts += [f"{value} {name}" for name, value in sorted(requests.items()) if "/" in name and name != GPU]
+    others = sorted((class_of(name) or name, value) for name, value in requests.items() if name != GPU)
+    parts += [f"{value} {name}" for name, value in others if "/" in name or name in map(class_of, requests)]
     if "cpu" in requests:
         parts.append(f"{requests['cpu'] / 1000:g} CPU")
     if "memory" in requests:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gangs.devices import class_of
 from gangs.nodes import Node, Shape, blocker, reaches
 from gangs.ports import port_of
 from gangs.room import Domain, Level, Room, fitting, scarcest
@@ -71,11 +72,19 @@ def _why(shape: Shape, node: Node, room: Room) -> str:
     if refused:
         return refused.value
     if not fitting(shape.requests, node.allocatable):
-        return "too small"
+        lacking = next((class_of(n) for n in shape.requests if class_of(n) and n not in node.allocatable), "")
+        return f"without devices of class {lacking}" if lacking else "too small"
     free = room.free(node)
     for name, value in shape.requests.items():
         if port_of(name) and free.get(name, value) < value:
             return f"with host port {port_of(name)} in use"
+        if class_of(name) and free.get(name, 0) < value:
+            return _without_device(name, node, room)
     scarce = scarcest(shape.requests)
     holders = [(-seat.requests.get(scarce, 0), seat.owner) for _, seat in room.holders(node.name)]
     return f"{TAKEN_BY}{min(holders)[1]}" if holders else "full"
+
+
+def _without_device(name: str, node: Node, room: Room) -> str:
+    users = sorted(seat.owner for _, seat in room.holders(node.name) if seat.requests.get(name))
+    return f"with {class_of(name)} in use" + (f" by {users[0]}" if users else "")

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from extender import wire
-from extender.volumes import Volumes
 from gangs.pods import Pod
 from tests.builders import Json, make_node, make_pod, pod_object
 from tests.extender.world import World, gang
@@ -59,7 +58,7 @@ def test_a_volume_that_every_node_reaches_ties_nobody() -> None:
     world.volumes.volumes.put(volume_object("pv-1"))
     world.volumes.claims.put(claim_object(volume="pv-1"))
     pods = claiming(gang(4))
-    assert world.volumes.shape(pods[0]) is pods[0].shape
+    assert world.shapes(pods[0]) is pods[0].shape
     world.board(*pods)
     assert world.written.grants[0].domain == ("b",)
 
@@ -93,24 +92,26 @@ def test_a_claim_made_anew_under_the_same_name_ties_nobody() -> None:
     assert world.written.grants[0].seats["llm-0"] == "a1"
     world.volumes.claims.drop("new")
     pod = claiming(gang(1))[0]
-    assert world.volumes.shape(pod) is pod.shape
+    assert world.shapes(pod) is pod.shape
 
 
 def test_a_deleted_volume_is_forgotten() -> None:
-    volumes = Volumes(lambda _: None)
+    world = World()
+    volumes, shapes = world.volumes, world.shapes
     volumes.volumes.put(volume_object("pv-1", "a2"))
     volumes.claims.put(claim_object(volume="pv-1"))
     pod = make_pod(claims=("weights",))
-    assert volumes.shape(pod) is not pod.shape
+    assert shapes(pod) is not pod.shape
     volumes.volumes.drop("u-pv-1")
-    assert volumes.shape(pod) is pod.shape
+    assert shapes(pod) is pod.shape
 
 
 def test_equal_pods_with_equal_volumes_share_one_shape() -> None:
-    volumes = Volumes(lambda _: None)
+    world = World()
+    volumes, shapes = world.volumes, world.shapes
     volumes.claims.put(claim_object(selected="a0"))
     pods = [make_pod(f"llm-{i}", claims=("weights",)) for i in range(2)]
-    assert volumes.shape(pods[0]) is volumes.shape(pods[1])
+    assert shapes(pods[0]) is shapes(pods[1])
 
 
 def test_only_gangs_with_the_claim_are_planned_anew() -> None:

@@ -12,12 +12,15 @@ from extender.absentees import Absentees
 from extender.api import ApiError
 from extender.barrier import Barrier
 from extender.binder import Binder
+from extender.claims import Claims
 from extender.cluster import Nodes, Pods
 from extender.guard import Guard
 from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
 from extender.rounds import GrantWriter, Rounds, Standing
+from extender.shapes import Shapes
+from extender.slices import Devices
 from extender.store import PermitStore
 from extender.volumes import Volumes
 from gangs import contract
@@ -134,12 +137,28 @@ class World:
         self.term = "7"
         binder = Binder(self.api, lambda: self.term)
         self.barrier = Barrier(binder, self.registry, self.room)
-        self.store = PermitStore(self.registry, self.room, self.barrier, time, lambda: 0.0, self._wake)
+        self.volumes = Volumes(self._claim_changed)
+        self.devices = Devices(self._devices_changed)
+        self.claims = Claims(self.devices, self.room, self._claim_changed)
+        self.shapes = shapes = Shapes(self.volumes, self.claims)
+        self.store = PermitStore(
+            self.registry, self.room, self.barrier, time, lambda: 0.0, self._wake, shapes
+        )
         profiles = frozenset({contract.SCHEDULER_NAME})
-        self.pods = Pods(profiles, self.registry, self.room, self.store, lambda: self.term, time, self._wake)
-        self.nodes = Nodes(self.registry, self.room, self.store, self._wake)
+        self.pods = Pods(
+            profiles,
+            self.registry,
+            self.room,
+            self.store,
+            lambda: self.term,
+            time,
+            self._wake,
+            shape=shapes,
+        )
+        self.nodes = Nodes(self.registry, self.room, self.store, self._wake, self.devices.equip)
+        for node in list(self.room.nodes.values()):
+            self.nodes.update(node)
         self.barrier.connect(self.pods, self.store)
-        self.volumes = Volumes(lambda claim: self.registry.claim_changed(*claim))
         self.rounds = Rounds(
             self.registry,
             self.room,
@@ -147,9 +166,9 @@ class World:
             writer or self.written,
             time,
             self._is_lifted,
-            shape=self.volumes.shape,
+            shape=shapes,
         )
-        self.guard = Guard(self.registry, self.room, self.store, self.rounds)
+        self.guard = Guard(self.registry, self.room, self.store, self.rounds, shapes)
         self.absentees = Absentees(self.api, time)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
 
@@ -186,6 +205,14 @@ class World:
         """Why the gang has unseated members, None where it has none."""
         row = self.rounds.pending.get(key)
         return row.standing if row else None
+
+    def _claim_changed(self, namespace: str, name: str) -> None:
+        for pod in self.registry.claim_changed(namespace, name):
+            self.pods.reseat(pod)
+
+    def _devices_changed(self, nodes: Iterable[str]) -> None:
+        self.nodes.refresh(nodes)
+        self.claims.devices_changed(nodes)
 
     def _wake(self) -> None:
         self.woken += 1
