@@ -79,12 +79,7 @@ def _why(shape: Shape, node: Node, room: Room) -> str:
         if port_of(name) and free.get(name, value) < value:
             return f"with host port {port_of(name)} in use"
         if class_of(name) and free.get(name, 0) < value:
-            return _without_device(name, node, room)
+            return f"with {class_of(name)} in use"
     scarce = scarcest(shape.requests)
     holders = [(-seat.requests.get(scarce, 0), seat.owner) for _, seat in room.holders(node.name)]
     return f"{TAKEN_BY}{min(holders)[1]}" if holders else "full"
-
-
-def _without_device(name: str, node: Node, room: Room) -> str:
-    users = sorted(seat.owner for _, seat in room.holders(node.name) if seat.requests.get(name))
-    return f"with {class_of(name)} in use" + (f" by {users[0]}" if users else "")

@@ -125,13 +125,13 @@ def test_two_members_never_share_a_node_with_one_channel(world: World) -> None:
     assert (grant.domain, len(set(grant.seats.values()))) == (("a",), 5)
 
 
-def test_the_sentence_names_the_device_class_and_who_uses_it(world: World) -> None:
+def test_the_sentence_names_the_device_class_that_is_lacking(world: World) -> None:
     for node in ("a0", "a1", "a2", "b0"):
         world.claims.claims.put(claim(f"other-{node}", node, "channel-0"))
     world.board(*claiming(gang(4)))
     sentence = world.news.sentence(world.rounds.pending["default", "llm"])
     assert f"4 GPUs, 1 {CHANNEL}" in sentence
-    assert f"with {CHANNEL} in use by rival" in sentence
+    assert f"Closest: a has 3 (3 with {CHANNEL} in use)." in sentence
 
 
 def test_a_gang_that_waited_for_a_channel_boards_when_it_is_deallocated(world: World) -> None:
