@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from gangs import contract
+from gangs.apart import apart
 from gangs.nodes import Node, Requirement, Shape, Taint, Term, Toleration
 from gangs.notes import decode
 from gangs.pods import Demand, DeviceClaim, Owner, Plan, Pod
@@ -52,7 +53,7 @@ def pod(obj: Json) -> Pod:
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
-        shape=_shape(spec),
+        shape=_shape(meta["namespace"], labels, spec),
         scheduler=spec.get("schedulerName", ""),
         gang=labels.get(contract.LABEL_GANG, ""),
         node=spec.get("nodeName", ""),
@@ -94,11 +95,11 @@ def epoch(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
 
 
-def _shape(spec: Json) -> Shape:
+def _shape(namespace: str, labels: Mapping[str, str], spec: Json) -> Shape:
     """The Pod's shape; equal Pods get the same object, which is how shapes are compared."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    requests = pod_requests(spec)
+    requests = pod_requests(spec) | apart(namespace, labels, spec)
     facts = (sorted(requests.items()), spec.get("nodeSelector"), required, spec.get("tolerations"))
     key = orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)
     shape = _shapes.get(key)

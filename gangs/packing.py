@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gangs.nodes import Shape
-from gangs.ports import unlisted
-from gangs.room import Room, fitting, scarcest
+from gangs.room import Room, fitting, scarcest, unlisted
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,9 @@ def host_ports(spec: Mapping[str, Any]) -> dict[str, int]:
     return asked
 
 
-def unlisted(resource: str) -> int:
-    """How much a node has of a resource that it doesn't list: none, but for host ports."""
-    if not resource.startswith(_PREFIX):
-        return 0
-    return ALL if resource.count(":") == 2 else 1
+def on_every_node(port: str) -> int:
+    """How much every node has of such a resource."""
+    return ALL if port.count(":") == 2 else 1
 
 
 def port_of(resource: str) -> str:

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gangs.apart import is_apart
 from gangs.contract import GPU
 from gangs.devices import class_of
 from gangs.nodes import Node, Shape, blocker
-from gangs.ports import unlisted
+from gangs.ports import on_every_node, port_of
 
 Level = tuple[str, ...]
 """Node label keys that a domain shares, widest first; () is the whole cluster."""
@@ -205,6 +206,13 @@ def fitting(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
     """How many times the requests fit into what is free."""
     have = ((free[name] if name in free else unlisted(name)) // value for name, value in requests.items())
     return max(0, min(have))
+
+
+def unlisted(resource: str) -> int:
+    """How much a node has of a resource that it doesn't list: none, but for those that every node has."""
+    if is_apart(resource):
+        return 1
+    return on_every_node(resource) if port_of(resource) else 0
 
 
 def scarcest(requests: Mapping[str, int]) -> str:

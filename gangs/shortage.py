@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gangs.apart import is_apart
 from gangs.devices import class_of
 from gangs.nodes import Node, Shape, blocker, reaches
 from gangs.ports import port_of
@@ -78,6 +79,8 @@ def _why(shape: Shape, node: Node, room: Room) -> str:
     for name, value in shape.requests.items():
         if port_of(name) and free.get(name, value) < value:
             return f"with host port {port_of(name)} in use"
+        if is_apart(name) and free.get(name, 1) < value:
+            return "with a Pod that its anti-affinity excludes"
         if class_of(name) and free.get(name, 0) < value:
             return f"with {class_of(name)} in use"
     scarce = scarcest(shape.requests)

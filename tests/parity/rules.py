@@ -23,7 +23,10 @@ _ZONES: Final = ("a", "b", "c")
 
 @dataclass(slots=True)
 class Pair:
-    """residents: requests of Pods that are on the node already, each with these ports."""
+    """residents: requests of Pods that are on the node already, each with these ports and this affinity.
+
+    pod_labels, resident_labels: of the asker and of each resident.
+    """
 
     allocatable: Json = field(default_factory=lambda: {"cpu": "8", "memory": "16Gi", GPU: "4"})
     labels: Json = field(default_factory=dict)
@@ -31,6 +34,9 @@ class Pair:
     residents: list[Json] = field(default_factory=list)
     pod_spec: Json = field(default_factory=dict)
     ports: list[Json] = field(default_factory=list)
+    resident_affinity: Json = field(default_factory=dict)
+    resident_labels: Json = field(default_factory=dict)
+    pod_labels: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,25 @@ def _ports(rng: random.Random) -> Pair:
     return Pair(residents=[{"cpu": "1"}], ports=[resident], pod_spec={"containers": [container]})
 
 
+def _one_a_node(rng: random.Random) -> Pair:
+    """Equals that exclude each other; others have another label, and other terms."""
+    labels: list[Json] = [{"app": rng.choice(("a", "b"))} for _ in range(2)]
+    affinity: list[Json] = [_apart_from(row["app"]) for row in labels]
+    return Pair(
+        residents=[{"cpu": "1"}] if rng.random() < 0.9 else [],
+        resident_labels=labels[0],
+        resident_affinity=affinity[0],
+        pod_labels=labels[1],
+        pod_spec=_asking(affinity=affinity[1]),
+    )
+
+
+def _apart_from(app: str) -> Json:
+    selector = {"matchLabels": {"app": app}}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 def _cordon(rng: random.Random) -> Pair:
     key = "node.kubernetes.io/unschedulable"
     tolerations = [{"key": key, "operator": "Exists"}] if rng.random() < 0.5 else []
@@ -247,6 +272,7 @@ RULES: Final[dict[str, Rule]] = {
     "matchFields": Rule(_field, _AFFINITY),
     "taints": Rule(_taints, _no_taints),
     "host ports": Rule(_ports, _no_ports),
+    "one Pod a node": Rule(_one_a_node, _AFFINITY),
     "unschedulable": Rule(_cordon, _no_cordon),
 }
 

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module"), pyt
 
 Json = dict[str, Any]
 
-_PAIRS: Final = int(os.environ.get("PAIRS", "735"))
+_PAIRS: Final = int(os.environ.get("PAIRS", "770"))
 _SEED: Final = int(os.environ.get("SEED", "1"))
 _BATCH: Final = 800  # pairs in the cluster at one time
 _AT_ONCE: Final = 32
@@ -143,15 +143,20 @@ def _node(number: int, pair: Pair) -> Json:
 
 def _resident(number: int, index: int, pair: Pair) -> Json:
     (container,) = containers(pair.residents[index])
-    spec = {"nodeName": f"parity-{number}", "containers": [{**container, "ports": pair.ports}]}
-    tolerate_all = [{"operator": "Exists"}]
-    return {"metadata": {"name": f"resident-{number}-{index}"}, "spec": {**spec, "tolerations": tolerate_all}}
+    spec = {
+        "nodeName": f"parity-{number}",
+        "containers": [{**container, "ports": pair.ports}],
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": pair.resident_affinity,
+    }
+    return {"metadata": {"name": f"resident-{number}-{index}", "labels": pair.resident_labels}, "spec": spec}
 
 
 def _asker(number: int, pair: Pair) -> Json:
     spec = {**pair.pod_spec}
     spec["nodeSelector"] = {**spec.get("nodeSelector", {}), "pair": str(number)}
-    return {"metadata": {"name": f"asker-{number}"}, "spec": _named(spec, f"parity-{number}")}
+    meta = {"name": f"asker-{number}", "labels": pair.pod_labels}
+    return {"metadata": meta, "spec": _named(spec, f"parity-{number}")}
 
 
 def _named(value: Any, node: str) -> Any:
