@@ -104,6 +104,6 @@ class Guard:
         pods = [p for uid in victims if (p := self._registry.pods.get(uid)) and p.gang]
         for key in {p.key for p in pods}:
             gang = self._registry.muster(key)
-            if gang and len(gang.bound) - sum(p.key == key for p in pods) < gang.floor:
+            if gang and not gang.enough({p.uid for p in gang.bound} - set(victims)):
                 return True
         return False

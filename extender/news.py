@@ -13,6 +13,7 @@ from extender.registry import Registry
 from extender.rounds import Pending, Rounds, Standing
 from extender.store import PermitStore
 from gangs import sentences
+from gangs.muster import Muster
 from gangs.planner import explain
 from gangs.pods import GangKey, Owner, Pod
 from gangs.room import Room
@@ -89,9 +90,16 @@ class News:
                 return sentences.held(gang)
             case Standing.BACKING_OFF:
                 return sentences.backing_off(gang, self._store.last_failure.get(gang.key, "unknown"))
+            case Standing.FOLLOWING:
+                return sentences.following(gang, self._leader(gang))
             case Standing.WAITING:
                 kept = self._rounds.keeper.kept_from(gang)
                 return sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
+
+    def _leader(self, gang: Muster) -> str:
+        namespace = gang.key[0]
+        leader = self._registry.muster((namespace, gang.after))
+        return leader.name if leader else f"{namespace}/{gang.after}, of which no Pod exists,"
 
     def _standing(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
         standing, since = self._since.get(key, (None, now))

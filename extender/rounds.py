@@ -19,10 +19,11 @@ from extender.registry import Registry
 from extender.store import PermitStore
 from gangs import contract
 from gangs.muster import Muster
-from gangs.nodes import Shape
+from gangs.nodes import Node, Shape
 from gangs.notes import Note
 from gangs.order import in_order
 from gangs.packing import Candidate
+from gangs.parts import Part, Site
 from gangs.permits import Granted
 from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
@@ -40,6 +41,7 @@ class Standing(StrEnum):
     HELD = "GangHeld"
     BACKING_OFF = "GangBackingOff"
     WAITING = "GangWaiting"
+    FOLLOWING = "GangFollowing"
 
 
 class GrantWriter(Protocol):
@@ -126,6 +128,7 @@ class Rounds:
         nodes = [self._room.nodes[n] for n in settled if n in self._room.nodes]
         domains = {domain_of(n, gang.required) for n in nodes} if gang.required else set()
         near = {n.labels.get(gang.preferred, "") for n in nodes} if gang.preferred else set()
+        parts = gang.subgroups and (gang.subgroups.relaxed() if gang.aboard else gang.subgroups)
         return Boarding(
             members=tuple(Candidate(p.uid, self._shape(p)) for p in unseated),
             floor=gang.missing or 1,
@@ -133,10 +136,23 @@ class Rounds:
             preferred=gang.preferred,
             anchors=frozenset(d for d in domains if d is not None),
             near=frozenset(near - {""}),
-            outlook=max(len(unseated), gang.size - len(gang.bound) - len(permit.seats)),
+            outlook=max(len(unseated) + len(gang.gated), gang.size - len(gang.bound) - len(permit.seats)),
             avoid=self._store.avoided(gang.key),
             hints=self._hints(unseated),
+            whole=parts,
+            sites=self._sites(gang) if parts else {},
+            only_floor=parts is not None and not gang.aboard,
         )
+
+    def _sites(self, gang: Muster) -> dict[str, Site]:
+        """Where members of each subgroup sit, or are to sit."""
+        seats = self._store.permit(gang.key).seats
+        seated = {p.uid: p.node for p in gang.bound + gang.leaving} | dict(seats)
+        return {
+            part.name: _site(part, [self._room.nodes[n] for n in nodes if n in self._room.nodes])
+            for part in (gang.subgroups.everything if gang.subgroups else ())
+            if (nodes := [seated[uid] for uid in part.members & seated.keys()])
+        }
 
     def _collect(self) -> None:
         """Bring pending up to date with what changed since the last round."""
@@ -166,7 +182,14 @@ class Rounds:
             return Standing.GATHERING
         if self._clock() < permit.not_before:
             return Standing.BACKING_OFF
-        return self._board(gang)
+        return Standing.FOLLOWING if self._follows(gang) else self._board(gang)
+
+    def _follows(self, gang: Muster) -> bool:
+        """Whether a gang that must be aboard before this one is not."""
+        if not gang.after or gang.aboard:
+            return False
+        leader = self._registry.muster((gang.key[0], gang.after))
+        return leader is None or not leader.complete
 
     def _board(self, gang: Muster) -> Standing | None:
         kept = self.keeper.kept_from(gang)
@@ -195,7 +218,9 @@ class Rounds:
 
     def _grant(self, gang: Muster, placement: Placement) -> None:
         deadline = self._earlier_deadline(gang, placement)
-        self._store.apply(gang.key, Granted(placement.nodes, placement.domain, gang.missing, deadline))
+        subgroups = None if gang.aboard else gang.subgroups
+        granted = Granted(placement.nodes, placement.domain, gang.missing, deadline, subgroups)
+        self._store.apply(gang.key, granted)
         seats = [(p, placement.nodes[p.uid]) for p in gang.ready if p.uid in placement.nodes]
         self._writer.grant(gang, seats, placement.domain, self._store.permit(gang.key).deadline)
 
@@ -226,3 +251,9 @@ class Rounds:
         return (
             min((plan.deadline for plan in same), default=None) if len(same) == len(placement.nodes) else None
         )
+
+
+def _site(part: Part, nodes: Iterable[Node]) -> Site:
+    domains = {domain_of(node, part.required) for node in nodes} if part.required else set()
+    near = {node.labels.get(part.preferred, "") for node in nodes} if part.preferred else set()
+    return Site(frozenset(d for d in domains if d is not None), frozenset(near - {""}))

@@ -141,7 +141,7 @@ class Views:
 
 def phase(gang: Muster, permit: Permit, standing: Standing | None) -> Phase:
     """Where on its road the gang is."""
-    if len(gang.bound) >= gang.floor:
+    if gang.complete:
         return Phase.ABOARD
     if permit.boarding:
         return Phase.BOARDING if permit.arrived or permit.binding or gang.bound else Phase.GRANTED

@@ -6,13 +6,14 @@ with a bound member is aboard: it has passed the barrier once, so whoever joins 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from string import digits
 from typing import Final
 
 from gangs.notes import Note
+from gangs.parts import Part, assemble
 from gangs.pods import Demand, GangKey, Pod
 from gangs.room import Level
 
@@ -26,6 +27,8 @@ class Muster:
     floor: members that must board at once. size: members there are to be.
     ready: unbound members that could board. gated: unbound ones that a foreign gate keeps away.
     bound: members with a node. leaving: bound ones that are terminating, whose domain still counts.
+    subgroups: with who is in which, None for a gang without.
+    after: the label of a gang that must be aboard before this one, "" for none.
     """
 
     key: GangKey
@@ -39,6 +42,8 @@ class Muster:
     gated: tuple[Pod, ...]
     bound: tuple[Pod, ...]
     leaving: tuple[Pod, ...]
+    subgroups: Part | None = None
+    after: str = ""
 
     @cached_property
     def name(self) -> str:
@@ -60,7 +65,16 @@ class Muster:
     @property
     def whole(self) -> bool:
         """Whether enough members are here to board now."""
-        return bool(self.ready) and (self.aboard or len(self.ready) >= self.floor)
+        return bool(self.ready) and (self.aboard or self.enough({p.uid for p in self.ready}))
+
+    def enough(self, uids: Set[str]) -> bool:
+        """Whether these members may board together: the floor, in all and of each subgroup."""
+        return len(uids) >= self.floor and (self.subgroups is None or self.subgroups.met(uids))
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no member of the floor is missing any more: who is unbound now is surplus."""
+        return self.enough({p.uid for p in self.bound})
 
     @property
     def missing(self) -> int:
@@ -73,7 +87,7 @@ class Muster:
         plan before the first was bound still has no seat. A member lost later has a younger replacement,
         and surplus that never found room has no plan, so a gang that only lost one is not torn.
         """
-        if not self.aboard or len(self.bound) >= self.floor:
+        if not self.aboard or self.complete:
             return False
         first = min((p.bound_at for p in self.bound if p.bound_at), default=0.0)
         return any(p.created <= first and p.valid_plan for p in self.ready)
@@ -98,13 +112,17 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
     live = [p for p in members if p.live]
     if not live:
         return None
-    demand = max(live, key=lambda p: (p.created, natural(p.name))).demand
+    live.sort(key=lambda p: (p.created, natural(p.name)))
+    demand = live[-1].demand
     floor, size = _sizes(demand, live_size)
+    subgroups = assemble(((p.uid, p.demand.subgroups) for p in live), demand.min_subgroup)
+    if subgroups:
+        floor = max(floor, subgroups.least)
     unbound = sorted((p for p in live if not p.node), key=lambda p: natural(p.name))
     return Muster(
         key=key,
         floor=floor,
-        size=size,
+        size=max(size, floor) if subgroups else size,
         required=demand.required,
         preferred=demand.preferred,
         size_from=demand.size_from,
@@ -113,6 +131,8 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
         gated=tuple(p for p in unbound if p.foreign_gates),
         bound=tuple(p for p in live if p.node),
         leaving=tuple(p for p in members if p.terminating and p.seated),
+        subgroups=subgroups,
+        after=demand.after,
     )
 
 

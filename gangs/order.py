@@ -1,4 +1,8 @@
-"""Who is looked at first: priority, then age, then name (rule 14 of the design, inside one queue)."""
+"""Who is looked at first: priority, then age, then name (rule 14 of the design, inside one queue).
+
+Gangs with subgroups come in the order of rule 16: floors of gangs that wait for none, floors of those that
+board after another, and surplus last, so that one gang's extra members take no room that another needs.
+"""
 
 from collections.abc import Iterable
 
@@ -11,6 +15,12 @@ def in_order(gangs: Iterable[Muster]) -> list[Muster]:
     return sorted(gangs, key=rank)
 
 
-def rank(gang: Muster) -> tuple[int, float, GangKey]:
+def rank(gang: Muster) -> tuple[int, int, float, GangKey]:
     """Smaller boards first."""
-    return -gang.priority, gang.created, gang.key
+    return -gang.priority, _turn(gang), gang.created, gang.key
+
+
+def _turn(gang: Muster) -> int:
+    if gang.subgroups and gang.complete:
+        return 2
+    return 1 if gang.after else 0

@@ -6,7 +6,7 @@ the packing is greedy. What it may miss is found by gangs/exact.py.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -63,6 +63,33 @@ def hardness(shape: Shape) -> tuple[object, ...]:
 def hardest_first(shapes: Iterable[Shape], open_nodes: OpenNodes) -> list[Shape]:
     """Each shape once: fewest nodes first, then the largest requests of what is scarce."""
     return sorted(dict.fromkeys(shapes), key=lambda shape: (len(open_nodes[shape]), *hardness(shape)))
+
+
+def in_groups(
+    names: Iterable[str], slots: Mapping[str, int], room: Room, label: str, near: Set[str], wanted: int
+) -> list[str]:
+    """The nodes in the same order, but those that share the label's value together, the best value first.
+
+    near: values where members sit already. wanted: how many members are to be seated.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(room.nodes[name].labels.get(label, "") if label else "", []).append(name)
+    sizes = {group: sum(slots.get(n, 0) for n in nodes) for group, nodes in groups.items()}
+    return [name for group in _group_order(sizes, near, wanted) for name in groups[group]]
+
+
+def _group_order(sizes: dict[str, int], near: Set[str], missing: int) -> Iterator[str]:
+    """Where members sit already, then the tightest that takes all, else the roomiest, until all are in."""
+
+    def rank(group: str) -> tuple[bool, bool, bool, int, str]:
+        enough = sizes[group] >= missing
+        return not group, group not in near, not enough, sizes[group] * (1 if enough else -1), group
+
+    while sizes:
+        best = min(sizes, key=rank)
+        missing -= sizes.pop(best)
+        yield best
 
 
 def _next(waiting: deque[Candidate], node: str, number: int, avoid: Avoid) -> list[Candidate]:

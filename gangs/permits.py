@@ -11,11 +11,12 @@ State changes only through step(permit, event, now): a new permit and the effect
 carry out. A permit knows members by UID and nothing of Pods, planning or HTTP.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from gangs.parts import Part
 from gangs.room import Domain
 
 QUIET_SECONDS: Final = 60.0  # barrier without a new arrival (design rule 9)
@@ -32,6 +33,7 @@ class Permit:
 
     seats: node by UID, of members that were granted one and are not bound yet.
     missing: how many must stand at the barrier before the first may be bound; 0: none.
+    subgroups: of each of them so many, None for a gang without.
     arrived: UIDs that wait at the barrier. released: the barrier has opened.
     binding: UIDs that are released and whose Binding has no answer yet.
     deadline: when this boarding ends at the latest (epoch seconds, absolute: it survives restarts).
@@ -41,6 +43,7 @@ class Permit:
     seats: Mapping[str, str] = field(default_factory=lambda: _NO_SEATS)
     domain: Domain = ()
     missing: int = 0
+    subgroups: Part | None = None
     arrived: frozenset[str] = frozenset()
     binding: frozenset[str] = frozenset()
     released: bool = False
@@ -54,6 +57,12 @@ class Permit:
         """Whether seats are granted that nobody sits in yet."""
         return bool(self.seats)
 
+    def enough(self, uids: Set[str]) -> bool:
+        """Whether the barrier opens once these members stand at it."""
+        if not self.missing:
+            return bool(uids)
+        return len(uids) >= self.missing and (self.subgroups is None or self.subgroups.met(uids))
+
 
 @dataclass(frozen=True, slots=True)
 class Granted:
@@ -63,6 +72,7 @@ class Granted:
     domain: Domain
     missing: int
     deadline: float | None = None
+    subgroups: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,7 @@ def _grant(permit: Permit, grant: Granted, now: float) -> Permit:
         seats={**kept, **grant.seats},
         domain=grant.domain,
         missing=grant.missing,
+        subgroups=grant.subgroups,
         arrived=frozenset(),
         binding=permit.binding & kept.keys(),
         released=grant.missing == 0,
@@ -175,7 +186,7 @@ def _arrive(permit: Permit, uid: str, now: float) -> tuple[Permit, tuple[Effect,
     if uid in permit.binding:
         return permit, ()  # asked again; the Binding under way answers this call, too
     arrived = permit.arrived | {uid}
-    if not permit.released and len(arrived) < permit.missing:
+    if not permit.released and not permit.enough(arrived):
         return replace(permit, arrived=arrived, last_news=now), ()
     gone = replace(
         permit, arrived=frozenset(), binding=permit.binding | arrived, released=True, last_news=now
@@ -196,7 +207,7 @@ def _lose(permit: Permit, lost: Lost, now: float, jitter: float) -> tuple[Permit
     rest = _without(permit, lost.uid)
     if permit.released:
         return (rest if rest.seats else _backed_off(rest, now, jitter)), told
-    if len(rest.seats) >= permit.missing and rest.seats:
+    if permit.enough(rest.seats.keys()):
         return rest, told
     cancelled, effects = _cancel(rest, lost.why, now, jitter)
     return cancelled, told + effects

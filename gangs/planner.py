@@ -13,14 +13,16 @@ equal inputs give equal answers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
 from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
-from gangs.packing import Candidate, hardness, pack
+from gangs.packing import Candidate, hardness, in_groups, pack
+from gangs.parts import Part, Site
 from gangs.room import Domain, Level, Room, domain_of
+from gangs.seating import SEARCH_LOOKS, Party, seat_exactly, seat_greedily, stuck
 from gangs.shortage import Shortage, Tie, shortage, tie
 
 WHOLE_CLUSTER: Final[Domain] = ()
@@ -39,6 +41,8 @@ class Boarding:
     outlook: how many members are to come in all, those to be placed now included.
     avoid: (member, node) pairs that kube-scheduler refused lately.
     hints: nodes that an earlier plan gave to members; kept where still possible.
+    whole: the gang's subgroups, None for a gang without. sites: where each of them sits already, by name.
+    only_floor: place no more than must board at once, but where all would fit; of a gang with subgroups.
     """
 
     members: tuple[Candidate, ...]
@@ -50,6 +54,9 @@ class Boarding:
     outlook: int = 0
     avoid: frozenset[tuple[str, str]] = frozenset()
     hints: Mapping[str, str] = field(default_factory=dict)
+    whole: Part | None = None
+    sites: Mapping[str, Site] = field(default_factory=dict)
+    only_floor: bool = False
 
     @property
     def need(self) -> int:
@@ -84,11 +91,15 @@ class Rejection:
 
     kept_for: the gang at the head for which a domain that would have done is kept, "" if none is.
     tie: the first member that can't go everywhere because of its volumes.
+    part: the subgroup that finds no room in a domain which has enough for the gang; what it lacks is in
+    nearest. crowded: each subgroup would find room there, but not all of them at once.
     """
 
     nearest: Shortage | None
     kept_for: str = ""
     tie: Tie | None = None
+    part: str = ""
+    crowded: bool = False
 
 
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
@@ -111,7 +122,29 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
     tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
-    return Rejection(found, kept.gang if kept and would_do else "", tied)
+    rejection = Rejection(found, kept.gang if kept and would_do else "", tied)
+    if boarding.whole and found.have >= found.need:
+        return _for_a_part(rejection, boarding, boarding.whole, nearest, room)
+    return rejection
+
+
+def _for_a_part(
+    rejection: Rejection, boarding: Boarding, whole: Part, domain: Domain, room: Room
+) -> Rejection:
+    """The domain has room for so many: then what does which subgroup lack in it?"""
+    open_nodes = _open_nodes(domain, boarding, room, None)
+    part = stuck(_party(boarding, whole), _fill_order(boarding, room, open_nodes), open_nodes, room)
+    if part is None:
+        return replace(rejection, crowded=True)
+    level = tuple(dict.fromkeys((*boarding.required, *part.required)))
+    members = [m for m in boarding.members if m.uid in part.members]
+    lead = min({m.shape for m in members}, key=hardness)
+    rooms = room.domains(level, lead)
+    inside = [d for d in rooms if d[: len(domain)] == domain]
+    if not inside:
+        return replace(rejection, part=part.name)
+    nearest = min(inside, key=lambda d: (-rooms[d].slots, d))
+    return replace(rejection, nearest=shortage(lead, level, nearest, room, part.least), part=part.name)
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
@@ -219,6 +252,9 @@ def _seated(
     ranked: Sequence[Domain], boarding: Boarding, room: Room, kept: Kept | None
 ) -> Iterator[tuple[Domain, Mapping[str, str]]]:
     """The domains that take the floor, and who sits where: by greed, then by effort where that may help."""
+    if boarding.whole:
+        yield from _by_parts(ranked, boarding, boarding.whole, room, kept)
+        return
     for domain, nodes in chain(
         _greedily(ranked, boarding, room, kept), _exactly(ranked, boarding, room, kept)
     ):
@@ -255,6 +291,36 @@ def _exactly(
             )
 
 
+def _by_parts(
+    ranked: Sequence[Domain], boarding: Boarding, whole: Part, room: Room, kept: Kept | None
+) -> Iterator[tuple[Domain, Mapping[str, str]]]:
+    """The same for a gang with subgroups."""
+    party = _party(boarding, whole)
+    budget = Budget(SEARCH_LOOKS)
+    for exactly in (False, True):
+        for domain in ranked:
+            open_nodes = _open_nodes(domain, boarding, room, kept)
+            fill = _fill_order(boarding, room, open_nodes)
+            if exactly:
+                nodes = seat_exactly(party, fill, open_nodes, room, budget)
+            else:
+                nodes = seat_greedily(party, fill, open_nodes, room)
+            if nodes:
+                yield domain, nodes
+
+
+def _party(boarding: Boarding, whole: Part) -> Party:
+    return Party(
+        members=boarding.members,
+        need=boarding.need,
+        whole=whole,
+        sites=boarding.sites,
+        avoid=boarding.avoid,
+        hints=boarding.hints,
+        only_floor=boarding.only_floor,
+    )
+
+
 def _open_nodes(
     domain: Domain, boarding: Boarding, room: Room, kept: Kept | None
 ) -> dict[Shape, Mapping[str, int]]:
@@ -270,26 +336,6 @@ def _fill_order(boarding: Boarding, room: Room, open_nodes: Mapping[Shape, Mappi
     """The domain's nodes in the order in which they are filled: best preferred group first, fullest first."""
     slots = open_nodes[_lead(boarding)]
     names = {name for nodes in open_nodes.values() for name in nodes}
-    groups: dict[str, list[str]] = {}
-    for name in sorted(names, key=lambda n: (slots.get(n, 0), n)):
-        groups.setdefault(_group(room.nodes[name], boarding.preferred), []).append(name)
-    sizes = {g: sum(slots.get(n, 0) for n in members) for g, members in groups.items()}
-    return [name for g in _group_order(sizes, boarding) for name in groups[g]]
-
-
-def _group(node: Node, preferred: str) -> str:
-    return node.labels.get(preferred, "") if preferred else ""
-
-
-def _group_order(sizes: Mapping[str, int], boarding: Boarding) -> Iterator[str]:
-    """Where members sit already, then the tightest that takes all, else the roomiest, until all are in."""
-    left, missing = dict(sizes), max(boarding.outlook, len(boarding.members))
-
-    def rank(group: str) -> tuple[bool, bool, bool, int, str]:
-        enough = left[group] >= missing
-        return not group, group not in boarding.near, not enough, left[group] * (1 if enough else -1), group
-
-    while left:
-        best = min(left, key=rank)
-        missing -= left.pop(best)
-        yield best
+    ordered = sorted(names, key=lambda n: (slots.get(n, 0), n))
+    wanted = max(boarding.outlook, len(boarding.members))
+    return in_groups(ordered, slots, room, boarding.preferred, boarding.near, wanted)

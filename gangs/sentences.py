@@ -15,6 +15,7 @@ from gangs.pods import Pod
 from gangs.shortage import TAKEN_BY, Shortage, Tie
 
 MAX_BLOCKERS: Final = 4
+MAX_SUBGROUPS: Final = 3
 
 # kube-scheduler re-queues a Pod whose failure text changes, so the guard's answers are constant.
 REFUSED_WAITING: Final = "gang is waiting for its permit to board (see the Pod's events)"
@@ -25,7 +26,7 @@ REFUSED_PROMISED: Final = "room is promised to a gang"
 def gathering(gang: Muster, refused: str = "") -> str:
     """Members are missing. refused: what their controller says of it, "" if nothing."""
     here = len(gang.ready) + len(gang.bound)
-    text = f"Gang {gang.name}: {here} of {gang.floor} members are here"
+    text = f"Gang {gang.name}: {here} of {gang.floor} members are here{_short(gang)}"
     if gang.gated:
         gates = sorted({gate for pod in gang.gated for gate in pod.foreign_gates})
         text += f"; {_count(len(gang.gated), 'Pod')} held by scheduling gate {', '.join(gates)}"
@@ -34,6 +35,27 @@ def gathering(gang: Muster, refused: str = "") -> str:
         text += f"; waiting for {absent} more {'Pod' if absent == 1 else 'Pods'} to be created"
         text += f". {refused}" if refused else ""
     return text + "."
+
+
+def _short(gang: Muster) -> str:
+    """Which subgroups have too few, where their number in all doesn't tell."""
+    here = {pod.uid for pod in gang.ready + gang.bound}
+    leaves = gang.subgroups.leaves if gang.subgroups else ()
+    lacking = [leaf for leaf in leaves if not leaf.met(here)]
+    if lacking:
+        named = ", ".join(
+            f"{p.name} has {len(p.members & here)} of {p.floor}" for p in lacking[:MAX_SUBGROUPS]
+        )
+        more = f" and {len(lacking) - MAX_SUBGROUPS} more" if len(lacking) > MAX_SUBGROUPS else ""
+        return f"; subgroup {named}{more}"
+    if gang.subgroups and not gang.enough(here) and len(here) >= gang.floor:
+        return "; a subgroup has no member yet"
+    return ""
+
+
+def following(gang: Muster, leader: str) -> str:
+    """Another gang has to be aboard first."""
+    return f"Gang {gang.name} boards once gang {leader} is aboard."
 
 
 def held(gang: Muster) -> str:
@@ -50,7 +72,10 @@ def waiting(gang: Muster, rejection: Rejection) -> str:
     if nearest is None:
         levels = " and ".join(gang.required)
         return f"{head}; they need nodes with label {levels}, and no node has it."
-    text = f"{head}; needs {_need(nearest)}. {_closest(nearest)}"
+    whose = f"its subgroup {rejection.part} needs" if rejection.part else "needs"
+    text = f"{head}; {whose} {_need(nearest)}. {_closest(nearest)}"
+    if rejection.crowded:
+        text += " Each of its subgroups would find room there, but not all of them at once."
     if rejection.kept_for:
         text += f" Room elsewhere is kept for gang {rejection.kept_for}, which is ahead in the queue."
     if rejection.tie:

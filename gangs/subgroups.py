@@ -9,6 +9,7 @@ its own inside the domain of what encloses it. The names are those of KAI's PodG
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from gangs.room import Level
@@ -38,6 +39,7 @@ def encode(path: Iterable[Subgroup]) -> str:
     return json.dumps([_row(subgroup) for subgroup in path], separators=(", ", ": "))
 
 
+@lru_cache(maxsize=4096)
 def decode(value: str) -> tuple[Subgroup, ...]:
     """Read an annotation written by encode; () for anything else, since anybody may write there."""
     try:

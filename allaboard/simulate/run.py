@@ -123,9 +123,11 @@ def _board(gang: Muster, room: Room) -> Outcome:
     if any(note.blocking for note in gang.notes):
         return Outcome(gang, None, [], held(gang))
     ready = tuple(Candidate(p.uid, p.shape) for p in gang.ready)
-    if len(ready) < gang.floor:
+    if not gang.whole:
         return Outcome(gang, None, [], f"Gang {gang.name}: {len(ready)} of {gang.floor} members are here.")
-    boarding = Boarding(ready, gang.floor, gang.required, gang.preferred, outlook=gang.size)
+    boarding = Boarding(
+        ready, gang.floor, gang.required, gang.preferred, outlook=gang.size, whole=gang.subgroups
+    )
     outcome = Outcome(gang, place(boarding, room), shortages(boarding, room))
     for pod in gang.ready:
         if outcome.placement and (node := outcome.placement.nodes.get(pod.uid)):

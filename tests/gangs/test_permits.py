@@ -1,5 +1,6 @@
 """One gang's permit: every event in every state that it can meet."""
 
+from gangs.parts import assemble
 from gangs.permits import (
     BOARDING_SECONDS,
     QUIET_SECONDS,
@@ -17,6 +18,7 @@ from gangs.permits import (
     Withdrew,
     step,
 )
+from gangs.subgroups import Subgroup
 
 START = 1000.0
 
@@ -238,3 +240,31 @@ class TestBackOff:
     def test_jitter_spreads_it_by_half_at_most(self) -> None:
         permit, _ = step(granted(1), Lost("m0", "x"), START, jitter=1.0)
         assert permit.not_before == START + 0.75
+
+
+class TestSubgroups:
+    """So many of each subgroup, not only so many in all."""
+
+    def test_the_barrier_opens_when_each_subgroup_is_there(self) -> None:
+        permit, told = run(of_two_subgroups(), Arrived("m0"), Arrived("m1"), Arrived("m2"))
+        assert not permit.released
+        assert told == []
+        _, told = run(permit, Arrived("m3"))
+        assert told == [Release(frozenset({"m0", "m1", "m2", "m3"}))]
+
+    def test_losing_surplus_of_one_subgroup_changes_nothing_and_losing_the_floor_of_the_other_cancels(
+        self,
+    ) -> None:
+        permit, told = run(of_two_subgroups(), Arrived("m0"), Lost("m1", "gone"))
+        assert permit.seats.keys() == {"m0", "m2", "m3"}
+        assert told == []
+        permit, told = run(permit, Lost("m3", "gone"))
+        assert permit.seats == {}
+        assert told == [cancelled("m0", why="gone")]
+
+
+def of_two_subgroups() -> Permit:
+    """m0 to m2 are of one subgroup that needs one of them, m3 is of another; two are needed in all."""
+    one, other = Subgroup("one", 1), Subgroup("other", 1)
+    whole = assemble([*((f"m{i}", (one,)) for i in range(3)), ("m3", (other,))], None)
+    return run(Permit(), Granted(seats(4), ("a",), 2, subgroups=whole))[0]

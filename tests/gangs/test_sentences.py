@@ -1,5 +1,7 @@
 """What people read: the very words, and never a line per clique."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,3 +135,10 @@ def test_no_number_of_blockers_makes_the_sentence_longer_than_an_event_may_be(
     blockers: list[tuple[str, int]],
 ) -> None:
     assert len(sentences.waiting(whole(2), lacking(1, 2, *blockers))) <= 1024
+
+
+def test_what_a_subgroup_lacks_is_said_where_the_gang_as_a_whole_would_find_room() -> None:
+    text = sentences.waiting(whole(4), replace(lacking(2, 3), part="prefill"))
+    assert "; its subgroup prefill needs 3 free nodes with 4 GPUs in one" in text
+    text = sentences.waiting(whole(4), replace(lacking(4, 4), crowded=True))
+    assert text.endswith("Each of its subgroups would find room there, but not all of them at once.")

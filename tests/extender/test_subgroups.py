@@ -1,0 +1,143 @@
+"""Gangs with subgroups: the floor of each first, one gang after another, surplus last (rule 16)."""
+
+from dataclasses import replace
+
+from extender.news import SETTLED_SECONDS
+from extender.rounds import Standing
+from gangs.pods import Demand, Pod
+from gangs.subgroups import Subgroup
+from tests.builders import LEVEL, make_node, make_pod
+from tests.extender.world import START, World
+
+HOST = ("rack",)
+
+
+def members(gang: str, rows: dict[Subgroup, int], after: str = "", created: float = 0.0) -> list[Pod]:
+    """So many Pods of each of these subgroups."""
+    demand = Demand(sum(s.min_member for s in rows), min_subgroup=len(rows), required=LEVEL, after=after)
+    return [
+        make_pod(f"{gang}-{s.name}-{i}", gang=gang, demand=replace(demand, subgroups=(s,)), created=created)
+        for s, number in rows.items()
+        for i in range(number)
+    ]
+
+
+def base(created: float = 0.0, gang: str = "base") -> list[Pod]:
+    """Grove's GS tests: pc-a with one Pod to spare, pc-b 1, pc-c with two to spare."""
+    rows = {Subgroup("a", 1): 2, Subgroup("b", 1): 1, Subgroup("c", 1): 3}
+    return members(gang, rows, created=created)
+
+
+def scaled(gang: str = "scaled", after: str = "base", created: float = 1.0) -> list[Pod]:
+    return members(gang, {Subgroup("sb", 1): 1, Subgroup("sc", 1): 3}, after, created)
+
+
+def bound(world: World, gang: str) -> list[str]:
+    """The subgroups whose members are bound, a letter or two each."""
+    pods = [p for p in world.registry.members(("default", gang)) if p.node]
+    return sorted(p.name.split("-")[1] for p in pods)
+
+
+def carry_out(world: World) -> None:
+    """Bind whoever has a seat, until no round grants more."""
+    for _ in range(5):
+        world.round()
+        for pod in list(world.registry.pods.values()):
+            if world.seat(pod):
+                world.bind(pod)
+
+
+def test_nothing_is_bound_below_the_minimum_and_one_of_each_at_it() -> None:
+    world = World({"a": 2})
+    world.update(*base())
+    carry_out(world)
+    assert bound(world, "base") == []
+    world.nodes.update(make_node("a9", "a"))
+    carry_out(world)
+    assert bound(world, "base") == ["a", "b", "c"]
+
+
+def test_the_minimum_of_a_scaled_gang_goes_before_the_surplus_of_its_base() -> None:
+    world = World({"a": 3})
+    world.update(*base(), *scaled())
+    carry_out(world)
+    for name in ("a8", "a9"):
+        world.nodes.update(make_node(name, "a"))
+    carry_out(world)
+    assert bound(world, "base") == ["a", "b", "c"]
+    assert bound(world, "scaled") == ["sb", "sc"]
+
+
+def test_the_minima_of_all_gangs_go_before_anybodys_surplus_even_in_one_round() -> None:
+    world = World({"a": 10})
+    world.update(*base(), *base(1.0, "base2"), *scaled(), *scaled("scaled2", "base2"))
+    carry_out(world)
+    found = [bound(world, gang) for gang in ("base", "base2", "scaled", "scaled2")]
+    assert found == [["a", "b", "c"], ["a", "b", "c"], ["sb", "sc"], ["sb", "sc"]]
+
+
+def test_surplus_boards_when_nobody_needs_the_room() -> None:
+    world = World({"a": 10})
+    world.update(*base(), *scaled())
+    carry_out(world)
+    assert len(bound(world, "base")) == 6
+    assert len(bound(world, "scaled")) == 4
+
+
+def test_a_gang_waits_until_the_one_before_it_is_aboard_and_says_so() -> None:
+    world = World({"a": 8})
+    world.update(*scaled())
+    world.round()
+    assert world.standing(("default", "scaled")) is Standing.FOLLOWING
+    list(world.news.due(world.clock()))
+    world.round(after=SETTLED_SECONDS)
+    said = [row.message for row in world.news.due(world.clock())]
+    assert said
+    assert set(said) == {
+        "Gang default/scaled boards once gang default/base, of which no Pod exists, is aboard."
+    }
+    first = base()
+    world.board(*first)
+    assert world.standing(("default", "scaled")) is Standing.FOLLOWING
+    world.bind(*[p for p in first if world.seat(p)])
+    world.round()
+    assert len(world.written.grants[-1].seats) >= 2
+
+
+def test_a_replacement_goes_to_the_rack_of_its_subgroup() -> None:
+    world = World({"a": 0})
+    for rack in ("r1", "r2"):
+        for number in range(3):
+            world.nodes.update(make_node(f"{rack}-{number}", "a", labels={"rack": rack}))
+    pods = members("llm", {Subgroup("p", 2, required=HOST): 2, Subgroup("d", 2, required=HOST): 2})
+    world.board(*pods)
+    world.bind(*pods)
+    lost, other = (world.registry.pods[p.uid] for p in pods[:2])
+    world.pods.drop(lost.uid)
+    new = make_pod("llm-p-9", gang="llm", demand=lost.demand, created=START)
+    world.board(new)
+    assert world.seat(new)[:2] == other.node[:2]
+
+
+def test_a_gang_whose_subgroup_nobody_has_come_for_yet_gathers_and_says_so() -> None:
+    world = World({"a": 8})
+    pods = members("llm", {Subgroup("p", 1): 3, Subgroup("d", 2): 2})
+    world.board(*pods[:3])
+    assert world.standing(("default", "llm")) is Standing.GATHERING
+    row = world.rounds.pending["default", "llm"]
+    assert "; a subgroup has no member yet." in world.news.sentence(row)
+    world.board(pods[3])
+    row = world.rounds.pending["default", "llm"]
+    assert "4 of 3 members are here; subgroup d has 1 of 2." in world.news.sentence(row)
+
+
+def test_preemption_that_leaves_a_subgroup_below_its_floor_is_refused() -> None:
+    world = World({"a": 8})
+    pods = members("llm", {Subgroup("p", 1): 2, Subgroup("d", 1): 1})
+    world.board(*pods)
+    world.bind(*[p for p in pods if world.seat(p)])
+    world.round()
+    world.bind(*[p for p in pods if world.seat(p)])
+    preemptor = make_pod("other", gang="", gated=False)
+    spare, _, only = (p.uid for p in pods)
+    assert world.guard.preempt(preemptor, {"a0": [spare], "a2": [only]}) == ["a0"]
