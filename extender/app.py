@@ -23,6 +23,7 @@ from extender.absentees import Absentees
 from extender.api import Api, connect
 from extender.barrier import Barrier
 from extender.binder import Binder
+from extender.boardings import Boardings
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
 from extender.debug import Debug
@@ -126,6 +127,7 @@ class Extender:
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
+        self.boardings = Boardings(self.registry, self.store)
         self.events = EventWriter(api, clock)
 
     def informers(self) -> list[Informer]:
@@ -164,7 +166,8 @@ class Extender:
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             await self.absentees.look(self.rounds.pending)
-            self.events.put(self.news.due(self._clock()))
+            self.events.put(self.boardings.heard(self.news.due(self._clock())))
+            self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
 

@@ -15,8 +15,10 @@ import structlog
 from extender.api import ApiError, Json
 from extender.news import Announcement
 from gangs.pods import Owner
+from gangs.reasons import Reason
 
 PER_SECOND: Final = 25.0
+OWNER_SECONDS: Final = 60.0
 _MAX_QUEUE: Final = 20_000
 _MAX_MESSAGE: Final = 1024  # characters, the API server's limit for an event's note
 _MAX_STEM: Final = 236  # of 253 characters that a name may have
@@ -39,15 +41,30 @@ class EventWriter:
         self._api = api
         self._clock = clock
         self._queue: asyncio.Queue[Announcement] = asyncio.Queue(_MAX_QUEUE)
+        self._told: dict[tuple[str, Reason, str], float] = {}
 
     def put(self, announcements: Iterable[Announcement]) -> None:
-        """Queue them; what exceeds the queue is dropped with a warning."""
+        """Queue them; what exceeds the queue is dropped with a warning.
+
+        A controller each of whose Pods is a gang by itself is told the same thing once a minute.
+        """
+        now = self._clock()
+        self._told = {told: at for told, at in self._told.items() if now - at < OWNER_SECONDS}
         for announcement in announcements:
+            if announcement.owner and self._was_told(announcement.owner, announcement):
+                continue
             try:
                 self._queue.put_nowait(announcement)
             except asyncio.QueueFull:
                 log.warning("event dropped, too many are waiting", reason=announcement.reason)
                 return
+
+    def _was_told(self, owner: Owner, announcement: Announcement) -> bool:
+        told = owner.uid, announcement.reason, announcement.message
+        if told in self._told:
+            return True
+        self._told[told] = self._clock()
+        return False
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -81,7 +98,7 @@ def event(announcement: Announcement, now: float) -> Json:
         },
         "reason": announcement.reason,
         "message": announcement.message[:_MAX_MESSAGE],
-        "type": "Normal",
+        "type": "Warning" if announcement.reason.is_warning else "Normal",
         "source": {"component": _COMPONENT},
         "reportingComponent": _COMPONENT,
         "firstTimestamp": stamp,

@@ -26,6 +26,7 @@ from gangs.packing import Candidate
 from gangs.permits import Granted
 from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
+from gangs.reasons import Reason
 from gangs.room import Domain, Room, domain_of
 
 # An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
@@ -36,10 +37,10 @@ SETTLE_MOST_SECONDS: Final = 10.0
 class Standing(StrEnum):
     """Why a pending gang has no seats yet; the values are our event reasons."""
 
-    GATHERING = "GangGathering"
-    HELD = "GangHeld"
-    BACKING_OFF = "GangBackingOff"
-    WAITING = "GangWaiting"
+    GATHERING = Reason.GATHERING
+    HELD = Reason.HELD
+    BACKING_OFF = Reason.BACKING_OFF
+    WAITING = Reason.WAITING
 
 
 class GrantWriter(Protocol):
