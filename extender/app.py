@@ -35,6 +35,7 @@ from extender.informer import Handler, Informer
 from extender.leadership import Leadership
 from extender.leases import Election, elector
 from extender.metrics import Gauges, endpoint
+from extender.mirror import Mirror
 from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
@@ -124,6 +125,7 @@ class Extender:
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
+        self.mirror = Mirror(api, self.registry, self.rounds, views, clock, lambda: self.leads)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
@@ -166,7 +168,9 @@ class Extender:
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             await self.absentees.look(self.rounds.pending)
-            self.events.put(self.boardings.heard(self.news.due(self._clock())))
+            said = self.boardings.heard(self.news.due(self._clock()))
+            self.rounds.moved.update(row.pod.key for row in said)
+            self.events.put(said)
             self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
@@ -182,7 +186,7 @@ class Extender:
             await self.topologies.refresh()
             self.synced = True
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.leadership.run, self.plan, self.announce, self.events.run):
+            for work in (self.leadership.run, self.plan, self.announce, self.events.run, self.mirror.run):
                 tasks.create_task(work())
             on_synced()
 

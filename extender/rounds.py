@@ -77,6 +77,7 @@ class Rounds:
         shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
+        self.moved: set[GangKey] = set()  # gangs that may look otherwise now; whoever mirrors them empties it
         self.keeper = Keeper(room)
         self._registry = registry
         self._room = room
@@ -141,6 +142,7 @@ class Rounds:
 
     def _collect(self) -> None:
         """Bring pending up to date with what changed since the last round."""
+        self.moved |= self._registry.changed
         for key in self._registry.changed:
             self._rejected.pop(key, None)
             self.pending.pop(key, None)

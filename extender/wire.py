@@ -70,6 +70,8 @@ def pod(obj: Json) -> Pod:
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
+        queue=labels.get(contract.LABEL_QUEUE, ""),
+        pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
         opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         version=meta.get("resourceVersion", ""),
     )

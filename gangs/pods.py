@@ -62,6 +62,7 @@ class Pod:
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
     claims: names of its PersistentVolumeClaims.
+    queue: the queue label. pod_group: the PodGroup of KAI's that it names.
     opted_out: whether it tells the webhook to leave it alone.
     version: the API server's resourceVersion, a precondition of our writes.
     """
@@ -85,6 +86,8 @@ class Pod:
     plan: Plan | None = None
     partition_index: str = ""
     claims: tuple[str, ...] = ()
+    queue: str = ""
+    pod_group: str = ""
     opted_out: bool = False
     version: str = ""
 
