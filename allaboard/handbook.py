@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from gangs import figures
+from gangs.figures import Figure
 from gangs.reasons import MEANINGS, Reason
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
@@ -25,7 +27,21 @@ def events() -> str:
     return _table(("reason", "type", "meaning"), rows)
 
 
-TABLES: Final[Mapping[str, Callable[[], str]]] = {"events": events}
+def extender_metrics() -> str:
+    """What the extender serves."""
+    return _metrics(figures.EXTENDER)
+
+
+def webhook_metrics() -> str:
+    """What the webhook serves."""
+    return _metrics(figures.WEBHOOK)
+
+
+TABLES: Final[Mapping[str, Callable[[], str]]] = {
+    "events": events,
+    "extender_metrics": extender_metrics,
+    "webhook_metrics": webhook_metrics,
+}
 
 
 def written(page: str) -> str:
@@ -36,6 +52,16 @@ def written(page: str) -> str:
 def pages() -> list[Path]:
     """The pages that have such a table."""
     return [path for path in sorted(DOCS.rglob("*.md")) if _TABLE.search(path.read_text())]
+
+
+def _metrics(catalogue: Iterable[Figure]) -> str:
+    rows = [(f"`{row.name}`", row.kind.value, _label(row), row.text) for row in catalogue]
+    return _table(("metric", "kind", "label", "meaning"), rows)
+
+
+def _label(figure: Figure) -> str:
+    values = ", ".join(figure.values)
+    return (f"`{figure.label}`" + (f": {values}" if values else "")) if figure.label else ""
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

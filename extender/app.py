@@ -34,7 +34,7 @@ from extender.guard import Guard
 from extender.informer import Handler, Informer
 from extender.leadership import Leadership
 from extender.leases import Election, elector
-from extender.metrics import Gauges, endpoint
+from extender.metrics import Gauges, Meters, endpoint
 from extender.mirror import Mirror
 from extender.news import News
 from extender.owners import Owners
@@ -83,6 +83,7 @@ class Extender:
         self.synced = False
         self._api = api
         self._clock = clock = steady_clock()
+        self._began = clock()
         off = options.unprotected
         self.owners = Owners()
         self.registry = Registry(self.owners)
@@ -91,7 +92,11 @@ class Extender:
         self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
-        binder = Binder(api, self._term, preconditions="preconditions" not in off)
+        self.meters = Meters(self.registry)
+        retried = self.meters.retries.labels
+        binder = Binder(
+            api, self._term, preconditions="preconditions" not in off, retried=retried("binding").inc
+        )
         self.barrier = Barrier(
             binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
         )
@@ -109,7 +114,13 @@ class Extender:
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
         self.volumes = Volumes(self._claim_changed)
-        self.grants = Grants(api, self.store, self._term, preconditions="preconditions" not in off)
+        self.grants = Grants(
+            api,
+            self.store,
+            self._term,
+            preconditions="preconditions" not in off,
+            retried=retried("grant").inc,
+        )
         self.rounds = Rounds(
             self.registry,
             self.room,
@@ -127,10 +138,16 @@ class Extender:
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.mirror = Mirror(api, self.registry, self.rounds, views, clock, lambda: self.leads)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
-        self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
+        self.gauges = Gauges(self.store, self.rounds, self.freshness, views, lambda: self.leads, clock)
+        self.store.journal.listeners.append(self.meters.follow)
         self.torn = Torn(api, self.rounds, clock)
         self.boardings = Boardings(self.registry, self.store)
-        self.events = EventWriter(api, clock)
+        self.events = EventWriter(
+            api,
+            clock,
+            lambda reason: self.meters.events.labels(reason.value).inc(),
+            self.meters.events_lost.inc,
+        )
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
@@ -156,7 +173,8 @@ class Extender:
             if self.leads:
                 self.store.tick()
                 if self._is_fresh():
-                    self.rounds.run()
+                    with self.meters.round.time():
+                        self.rounds.run()
 
     async def announce(self) -> None:
         """Say once a second what there is to say, until cancelled."""
@@ -185,6 +203,7 @@ class Extender:
                 await informer.synced.wait()
             await self.topologies.refresh()
             self.synced = True
+            self.gauges.rebuilt = self._clock() - self._began
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
             for work in (self.leadership.run, self.plan, self.announce, self.events.run, self.mirror.run):
                 tasks.create_task(work())
@@ -242,7 +261,8 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
-    app.router.add_get("/metrics", endpoint(extender.gauges))
+    app.middlewares.append(extender.meters.timed)
+    app.router.add_get("/metrics", endpoint(extender.gauges, extender.meters))
     app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()

@@ -37,7 +37,15 @@ class Api(Protocol):
 class EventWriter:
     """A queue of announcements and the task that writes them."""
 
-    def __init__(self, api: Api, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        clock: Callable[[], float],
+        written: Callable[[Reason], None] = lambda _: None,
+        lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._written = written
+        self._lost = lost
         self._api = api
         self._clock = clock
         self._queue: asyncio.Queue[Announcement] = asyncio.Queue(_MAX_QUEUE)
@@ -57,6 +65,7 @@ class EventWriter:
                 self._queue.put_nowait(announcement)
             except asyncio.QueueFull:
                 log.warning("event dropped, too many are waiting", reason=announcement.reason)
+                self._lost()
                 return
 
     def _was_told(self, owner: Owner, announcement: Announcement) -> bool:
@@ -74,7 +83,9 @@ class EventWriter:
                 namespace = announcement.pod.namespace
                 body = event(announcement, self._clock())
                 await self._api.create(f"/api/v1/namespaces/{namespace}/events", body)
+                self._written(announcement.reason)
             except ApiError as error:
+                self._lost()
                 log.warning("event not written", reason=announcement.reason, error=str(error))
             await asyncio.sleep(1 / PER_SECOND)
 

@@ -66,8 +66,14 @@ class Journal:
         if isinstance(event, Granted):
             self._boardings[key] = self._begin(key, before, event, now)
             self._write(key, Outcome.GRANTED, after.domain, now)
-        elif outcome := _end(before, event, after):
+        elif key in self._boardings and (outcome := _end(before, event, after)):
             self._write(key, outcome, before.domain, now)
+            if not after.boarding:
+                del self._boardings[key]
+
+    def oldest(self, now: float) -> float:
+        """Seconds since the oldest boarding under way began, 0 where there is none."""
+        return now - min((boarding.at for boarding in self._boardings.values()), default=now)
 
     def forget(self, key: GangKey) -> None:
         """The gang is gone, or somebody else leads now."""

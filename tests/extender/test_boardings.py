@@ -21,9 +21,9 @@ class Told:
         return self.boardings.heard(self.world.news.due(now)) + list(self.boardings.due(now))
 
     def said(self, seconds: float = 0.0) -> list[tuple[str, str]]:
-        return [
+        return sorted(
             (row.reason.value, row.owner.name if row.owner else row.pod.name) for row in self.after(seconds)
-        ]
+        )
 
 
 def owned(number: int = 2) -> list[Pod]:
@@ -47,7 +47,7 @@ def test_members_who_were_told_that_they_wait_are_told_that_they_are_aboard() ->
     assert ("GangGathering", "llm-0") in told.said(SETTLED_SECONDS)
     told.world.board(*pods)
     told.world.bind(*pods)
-    assert told.said() == [("GangBoarded", "serve"), ("GangBoarded", "llm-0")]
+    assert told.said() == [("GangBoarded", "llm-0"), ("GangBoarded", "serve")]
 
 
 def test_a_boarding_that_lasts_is_told_on_owner_and_members_with_its_domain() -> None:
@@ -59,7 +59,7 @@ def test_a_boarding_that_lasts_is_told_on_owner_and_members_with_its_domain() ->
     assert "2 members have a place in a and will be bound together" in said[0].message
     assert told.said(1) == []
     told.world.bind(*pods)
-    assert told.said() == [("GangBoarded", name) for name in ("serve", "llm-0", "llm-1")]
+    assert told.said() == [("GangBoarded", name) for name in ("llm-0", "llm-1", "serve")]
 
 
 def test_a_boarding_after_one_that_was_cancelled_says_why_that_was() -> None:
