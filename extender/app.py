@@ -23,6 +23,7 @@ from extender.absentees import Absentees
 from extender.api import Api, connect
 from extender.barrier import Barrier
 from extender.binder import Binder
+from extender.boardings import Boardings
 from extender.claims import RESOURCE_CLAIMS, TEMPLATES, Claims
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
@@ -34,7 +35,8 @@ from extender.guard import Guard
 from extender.informer import Handler, Informer
 from extender.leadership import Leadership
 from extender.leases import Election, elector
-from extender.metrics import Gauges, endpoint
+from extender.metrics import Gauges, Meters, endpoint
+from extender.mirror import Mirror
 from extender.news import News
 from extender.owners import Owners
 from extender.registry import Registry
@@ -84,6 +86,7 @@ class Extender:
         self.synced = False
         self._api = api
         self._clock = clock = steady_clock()
+        self._began = clock()
         off = options.unprotected
         self.owners = Owners()
         self.registry = Registry(self.owners)
@@ -96,7 +99,11 @@ class Extender:
         self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
-        binder = Binder(api, self._term, preconditions="preconditions" not in off)
+        self.meters = Meters(self.registry)
+        retried = self.meters.retries.labels
+        binder = Binder(
+            api, self._term, preconditions="preconditions" not in off, retried=retried("binding").inc
+        )
         self.barrier = Barrier(
             binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
         )
@@ -117,7 +124,13 @@ class Extender:
         )
         self.barrier.connect(self.pods, self.store)
         self.topologies = Topologies(api)
-        self.grants = Grants(api, self.store, self._term, preconditions="preconditions" not in off)
+        self.grants = Grants(
+            api,
+            self.store,
+            self._term,
+            preconditions="preconditions" not in off,
+            retried=retried("grant").inc,
+        )
         self.rounds = Rounds(
             self.registry,
             self.room,
@@ -133,10 +146,18 @@ class Extender:
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
+        self.mirror = Mirror(api, self.registry, self.rounds, views, clock, lambda: self.leads)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
-        self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
+        self.gauges = Gauges(self.store, self.rounds, self.freshness, views, lambda: self.leads, clock)
+        self.store.journal.listeners.append(self.meters.follow)
         self.torn = Torn(api, self.rounds, clock)
-        self.events = EventWriter(api, clock)
+        self.boardings = Boardings(self.registry, self.store)
+        self.events = EventWriter(
+            api,
+            clock,
+            lambda reason: self.meters.events.labels(reason.value).inc(),
+            self.meters.events_lost.inc,
+        )
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
@@ -166,7 +187,8 @@ class Extender:
             if self.leads:
                 self.store.tick()
                 if self._is_fresh():
-                    self.rounds.run()
+                    with self.meters.round.time():
+                        self.rounds.run()
 
     async def announce(self) -> None:
         """Say once a second what there is to say, until cancelled."""
@@ -178,7 +200,10 @@ class Extender:
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             await self.absentees.look(self.rounds.pending)
-            self.events.put(self.news.due(self._clock()))
+            said = self.boardings.heard(self.news.due(self._clock()))
+            self.rounds.moved.update(row.pod.key for row in said)
+            self.events.put(said)
+            self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
 
@@ -192,8 +217,9 @@ class Extender:
                 await informer.synced.wait()
             await self.topologies.refresh()
             self.synced = True
+            self.gauges.rebuilt = self._clock() - self._began
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.leadership.run, self.plan, self.announce, self.events.run):
+            for work in (self.leadership.run, self.plan, self.announce, self.events.run, self.mirror.run):
                 tasks.create_task(work())
             on_synced()
 
@@ -253,7 +279,8 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
-    app.router.add_get("/metrics", endpoint(extender.gauges))
+    app.middlewares.append(extender.meters.timed)
+    app.router.add_get("/metrics", endpoint(extender.gauges, extender.meters))
     app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()

@@ -36,9 +36,18 @@ class Binder:
     """Binds Pods to nodes. term: of the leadership under which we do.
 
     preconditions: False leaves the Pods' versions out (extender/unprotected.py).
+    retried: called for each attempt that is followed by another.
     """
 
-    def __init__(self, api: Api, term: Callable[[], str], *, preconditions: bool = True) -> None:
+    def __init__(
+        self,
+        api: Api,
+        term: Callable[[], str],
+        *,
+        preconditions: bool = True,
+        retried: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._retried = retried
         self._api = api
         self._term = term
         self._preconditions = preconditions
@@ -63,6 +72,7 @@ class Binder:
             except _ChangedError as error:
                 pod = error.now
             except ApiError as error:
+                self._retried()
                 log.warning("binding is tried again", pod=f"{pod.namespace}/{pod.name}", error=str(error))
                 await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                 attempt += 1

@@ -6,9 +6,7 @@
 /debug/state                counts, and who leads
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -25,7 +23,6 @@ from gangs.room import Room
 from gangs.shortage import Shortage
 
 MOST_DOMAINS: Final = 50  # of a gang's rejected domains, the nearest first
-_BATCH: Final = 50  # gangs that are looked at before kube-scheduler's calls get their turn
 
 Json = dict[str, Any]
 
@@ -53,7 +50,7 @@ class Debug:
 
     async def gangs(self, _: web.Request) -> web.Response:
         """Every gang, by namespace and name."""
-        rows = [_row(view) async for view in self._all()]
+        rows = [_row(view) async for view in self._views.each()]
         return _json(sorted(rows, key=lambda row: (row["namespace"], row["name"], row["label"])))
 
     async def gang(self, request: web.Request) -> web.Response:
@@ -73,7 +70,7 @@ class Debug:
 
     async def state(self, _: web.Request) -> web.Response:
         """Counts of everything that is kept in memory."""
-        phases = Counter([view.phase.value async for view in self._all()])
+        phases = Counter([view.phase.value async for view in self._views.each()])
         return _json(
             {
                 "nodes": len(self._room.nodes),
@@ -84,12 +81,6 @@ class Debug:
                 "kept": "/".join(self._rounds.keeper.kept.domain) if self._rounds.keeper.kept else "",
             }
         )
-
-    async def _all(self) -> AsyncIterator[GangView]:
-        for number, view in enumerate(self._views.gangs()):
-            if number % _BATCH == _BATCH - 1:
-                await asyncio.sleep(0)
-            yield view
 
     def _members(self, key: GangKey) -> list[Json]:
         permit = self._store.permit(key)

@@ -45,11 +45,19 @@ class Grants:
     """The grant writer. term: of the leadership under which it writes.
 
     preconditions: False leaves the Pods' versions out of the writes (extender/unprotected.py).
+    retried: called for each write that is tried again.
     """
 
     def __init__(
-        self, api: Api, store: PermitStore, term: Callable[[], str], *, preconditions: bool = True
+        self,
+        api: Api,
+        store: PermitStore,
+        term: Callable[[], str],
+        *,
+        preconditions: bool = True,
+        retried: Callable[[], None] = lambda: None,
     ) -> None:
+        self._retried = retried
         self._api = api
         self._store = store
         self._term = term
@@ -85,6 +93,7 @@ class Grants:
                     if found is None:
                         return
                     pod = found
+                    self._retried()
                     await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
 

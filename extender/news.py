@@ -1,8 +1,8 @@
-"""Tells people why a gang waits: events on its Pods (rule 13 of the design).
+"""Tells people why a gang waits: events on its Pods and their controller (rule 13 of the design).
 
 A state that lasts less than a moment is not worth a write. After that each waiting member gets an event
 when the gang's reason changes, when the sentence has changed and a minute has passed, and every 30
-minutes. What the webhook noted is told once per workload, on the Pod and on its controller.
+minutes; so does the controller. What the webhook noted is told once per workload, on Pod and controller.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,13 +16,12 @@ from gangs import sentences
 from gangs.muster import Muster
 from gangs.planner import explain
 from gangs.pods import GangKey, Owner, Pod
+from gangs.reasons import Reason
 from gangs.room import Room
 
 SETTLED_SECONDS: Final = 2.0
 TEXT_SECONDS: Final = 60.0
 REPEAT_SECONDS: Final = 1800.0
-
-NOTED: Final = "GangNoted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +29,14 @@ class Announcement:
     """An event to be written. owner: on the Pod's controller instead of the Pod."""
 
     pod: Pod
-    reason: str
+    reason: Reason
     message: str
     owner: Owner | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    reason: str
+    reason: Reason
     message: str
     at: float
     refused: bool
@@ -115,12 +114,14 @@ class News:
         here = frozenset(p.uid for p in row.unseated)
         fresh = here - self._members.get(key, frozenset())
         refused = bool(self._refused(key))
-        same = told and told.reason == row.standing and told.refused == refused
+        same = told and told.reason == row.standing.value and told.refused == refused
         if told and same and now - told.at < TEXT_SECONDS and not fresh:
             return
         message = self.sentence(row)
         if told is None or not same or self._is_old(told, message, now):
-            told, fresh = _Told(row.standing, message, now, refused), here
+            told, fresh = _Told(Reason(row.standing), message, now, refused), here
+            if row.gang.owner:
+                yield Announcement(row.unseated[0], told.reason, message, row.gang.owner)
         self._told[key] = told
         self._members[key] = here
         yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
@@ -135,7 +136,7 @@ class News:
         while self._registry.noted:
             pod = self._registry.noted.pop()
             for note in pod.demand.notes:
-                yield Announcement(pod, NOTED, note.message)
+                yield Announcement(pod, Reason.NOTED, note.message)
                 if pod.owner and (pod.owner.uid, note.message) not in self._noted:
                     self._noted.add((pod.owner.uid, note.message))
-                    yield Announcement(pod, NOTED, note.message, pod.owner)
+                    yield Announcement(pod, Reason.NOTED, note.message, pod.owner)

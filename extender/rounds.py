@@ -27,6 +27,7 @@ from gangs.parts import Part, Site
 from gangs.permits import Granted
 from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
+from gangs.reasons import Reason
 from gangs.room import Domain, Room, domain_of
 
 # An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
@@ -37,11 +38,11 @@ SETTLE_MOST_SECONDS: Final = 10.0
 class Standing(StrEnum):
     """Why a pending gang has no seats yet; the values are our event reasons."""
 
-    GATHERING = "GangGathering"
-    HELD = "GangHeld"
-    BACKING_OFF = "GangBackingOff"
-    WAITING = "GangWaiting"
-    FOLLOWING = "GangFollowing"
+    GATHERING = Reason.GATHERING
+    HELD = Reason.HELD
+    BACKING_OFF = Reason.BACKING_OFF
+    WAITING = Reason.WAITING
+    FOLLOWING = Reason.FOLLOWING
 
 
 class GrantWriter(Protocol):
@@ -78,6 +79,7 @@ class Rounds:
         shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
+        self.moved: set[GangKey] = set()  # gangs that may look otherwise now; whoever mirrors them empties it
         self.keeper = Keeper(room)
         self._registry = registry
         self._room = room
@@ -156,6 +158,7 @@ class Rounds:
 
     def _collect(self) -> None:
         """Bring pending up to date with what changed since the last round."""
+        self.moved |= self._registry.changed
         for key in self._registry.changed:
             self._rejected.pop(key, None)
             self.pending.pop(key, None)

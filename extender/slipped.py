@@ -15,8 +15,8 @@ from extender.news import Announcement
 from extender.owners import Owners
 from gangs import contract, sentences
 from gangs.pods import Pod
+from gangs.reasons import Reason
 
-REASON: Final = "GangSlipped"
 SETTLED_SECONDS: Final = 5.0  # a Pod may be seen before its owner is
 
 # Kinds of which every Pod is a member, if the owner asks at all.
@@ -60,7 +60,8 @@ class Slipped:
                     continue
                 self._told.add(pod.owner.uid)
                 message = sentences.slipped(pod)
-                said += [Announcement(pod, REASON, message, pod.owner), Announcement(pod, REASON, message)]
+                said.append(Announcement(pod, Reason.SLIPPED, message, pod.owner))
+                said.append(Announcement(pod, Reason.SLIPPED, message))
         return said
 
     def _may_have_slipped(self, pod: Pod) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from extender.journal import Journal
 from extender.registry import Registry
 from gangs.nodes import Shape
 from gangs.permits import Cancel, Event, Lost, Permit, Release, Tick, step
@@ -46,7 +47,9 @@ class PermitStore:
         jitter: Callable[[], float],
         changed: Callable[[], None],
         shape: Callable[[Pod], Shape] = attrgetter("shape"),
+        journal: Journal | None = None,
     ) -> None:
+        self.journal = journal or Journal()
         self.permits: dict[GangKey, Permit] = {}
         self.last_failure: dict[GangKey, str] = {}
         self._registry = registry
@@ -70,10 +73,12 @@ class PermitStore:
     def apply(self, key: GangKey, event: Event) -> None:
         """One event for one gang."""
         before = self.permit(key)
-        after, effects = step(before, event, self._clock(), self._jitter())
+        now = self._clock()
+        after, effects = step(before, event, now, self._jitter())
         if after is before and not effects:
             return
         self.permits[key] = after
+        self.journal.saw(key, before, event, after, now)
         self._reseat(before, after)
         self._registry.changed.add(key)
         for effect in effects:
@@ -124,6 +129,7 @@ class PermitStore:
         permit = self.permits.pop(key, None)
         self.last_failure.pop(key, None)
         self._refusals.pop(key, None)
+        self.journal.forget(key)
         if permit:
             self._reseat(permit, Permit())
             if permit.arrived:

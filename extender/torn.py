@@ -17,9 +17,9 @@ from extender.pod_calls import pod_path
 from extender.rounds import Pending, Rounds, Standing
 from gangs import sentences
 from gangs.pods import GangKey, Pod
+from gangs.reasons import Reason
 
 PATIENCE_SECONDS: Final = 60.0
-REASON: Final = "GangTorn"
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +46,7 @@ class Torn:
         for row in list(self._ripe()):
             for pod in row.gang.bound:
                 evicted = pod.owner is not None and await self._evict(pod)
-                said.append(Announcement(pod, REASON, sentences.torn(row.gang, evicted)))
+                said.append(Announcement(pod, Reason.TORN, sentences.torn(row.gang, evicted)))
         return said
 
     def _ripe(self) -> Iterator[Pending]:

@@ -4,9 +4,11 @@ Reads registry, permits and room and changes nothing. A gang's sentence is the o
 last; only a look at one gang works it out anew, since that looks at every node of a domain.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from extender.news import News
 from extender.registry import Registry
@@ -17,6 +19,8 @@ from gangs.muster import Muster
 from gangs.permits import Permit
 from gangs.pods import GangKey
 from gangs.room import Domain, Room, domain_of
+
+_BATCH: Final = 50  # gangs that are looked at before others get their turn
 
 
 class Phase(StrEnum):
@@ -78,6 +82,13 @@ class Views:
     def gangs(self) -> Iterator[GangView]:
         """Every gang with a live member, in no order."""
         return (view for key in list(self._registry.keys) if (view := self.gang(key)))
+
+    async def each(self) -> AsyncIterator[GangView]:
+        """The same; in between kube-scheduler's calls get their turn."""
+        for number, view in enumerate(self.gangs()):
+            if number % _BATCH == _BATCH - 1:
+                await asyncio.sleep(0)
+            yield view
 
     def gang(self, key: GangKey) -> GangView | None:
         """One gang, None where it has no live member."""

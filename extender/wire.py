@@ -71,6 +71,8 @@ def pod(obj: Json) -> Pod:
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
         device_claims=_device_claims(spec, status),
         covered=_covered(status),
+        queue=labels.get(contract.LABEL_QUEUE, ""),
+        pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
         opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         version=meta.get("resourceVersion", ""),
     )

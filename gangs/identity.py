@@ -5,9 +5,11 @@ The registry's key is (namespace, gang label). The label is readable first and u
 namesake: dialect, kind, name, owner UID if there is one.
 """
 
+import re
 from hashlib import sha256
 
 _MAX_LABEL = 63  # Kubernetes label value
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _HASH = 10  # hex digits: 40 bits, collisions matter only inside one namespace
 
 
@@ -20,3 +22,11 @@ def gang_label(dialect: str, kind: str, name: str, uid: str = "") -> str:
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "-" for c in name)
     head = readable[: _MAX_LABEL - _HASH - 1].strip("-.")
     return f"{head}-{digest}" if head else digest
+
+
+def object_name(label: str) -> str:
+    """The name of an object that stands for the gang with this label, which may hold what no name may."""
+    if _NAME.fullmatch(label):
+        return label
+    readable = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+    return f"{readable}-{sha256(label.encode()).hexdigest()[:_HASH]}".strip("-")

@@ -14,7 +14,7 @@ from typing import Final
 
 from gangs.notes import Note
 from gangs.parts import Part, assemble
-from gangs.pods import Demand, GangKey, Pod
+from gangs.pods import Demand, GangKey, Owner, Pod
 from gangs.room import Level
 
 _NUMBER: Final = re.compile(r"([0-9]+)")
@@ -51,6 +51,12 @@ class Muster:
         owners = {p.owner.name if p.owner else "" for p in self.everyone}
         only = owners.pop() if len(owners) == 1 else ""
         return f"{self.key[0]}/{only or self.key[1]}"
+
+    @cached_property
+    def owner(self) -> Owner | None:
+        """The controller of all members, None where they have none or several."""
+        owners = {p.owner for p in self.everyone}
+        return owners.pop() if len(owners) == 1 else None
 
     @property
     def everyone(self) -> tuple[Pod, ...]:

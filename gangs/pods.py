@@ -71,6 +71,7 @@ class Pod:
     partition_index: the raw NVCF annotation, "" without one.
     claims: names of its PersistentVolumeClaims. device_claims: its ResourceClaims; one may have been made by
     kube-scheduler to stand for its extended resources, named in covered.
+    queue: the queue label. pod_group: the PodGroup of KAI's that it names.
     opted_out: whether it tells the webhook to leave it alone.
     version: the API server's resourceVersion, a precondition of our writes.
     """
@@ -96,6 +97,8 @@ class Pod:
     claims: tuple[str, ...] = ()
     device_claims: tuple[DeviceClaim, ...] = ()
     covered: tuple[str, ...] = ()
+    queue: str = ""
+    pod_group: str = ""
     opted_out: bool = False
     version: str = ""
 

@@ -12,6 +12,7 @@ from gangs.devices import class_of
 from gangs.muster import Muster
 from gangs.planner import Rejection
 from gangs.pods import Pod
+from gangs.room import Domain
 from gangs.shortage import TAKEN_BY, Shortage, Tie
 
 MAX_BLOCKERS: Final = 4
@@ -114,6 +115,25 @@ def slipped(pod: Pod) -> str:
 def backing_off(gang: Muster, why: str) -> str:
     """A boarding was cancelled and the next has not begun."""
     return f"Gang {gang.name}: boarding was cancelled ({why}); it is tried again shortly."
+
+
+def granted(gang: Muster, domain: Domain, seats: int, failed: str = "") -> str:
+    """It boards. failed: why the boarding before was cancelled, "" if this is the first."""
+    before = f"the boarding before was cancelled ({failed}); " if failed else ""
+    return (
+        f"Gang {gang.name}: {before}{_count(seats, 'member')} {'has' if seats == 1 else 'have'} a place"
+        f"{_inside(domain)} and will be bound together once kube-scheduler has checked each of them."
+    )
+
+
+def boarded(gang: Muster, domain: Domain) -> str:
+    """The floor is bound."""
+    number = len(gang.bound)
+    return f"Gang {gang.name} is aboard: {_count(number, 'member')} bound{_inside(domain)}."
+
+
+def _inside(domain: Domain) -> str:
+    return f" in {'/'.join(domain)}" if domain else ""
 
 
 def _need(shortage: Shortage) -> str:

@@ -2,6 +2,7 @@
 
     POST /mutate   AdmissionReview v1 in and out; 4xx only for what is no AdmissionReview at all, 503
                    where a Pod's owner can't be read just now
+    GET /metrics   how long answers take, and until when the certificate is good
     GET /healthz   the process runs
     GET /readyz    and would answer
 
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from webhook import wire
 from webhook.lookup import Lookups, Reader
+from webhook.metrics import ANSWER, Meters
 from webhook.mutate import Mutator, UndecidedError
 from webhook.pod import Pod
 
@@ -47,7 +49,8 @@ async def run(options: Options, reader: Reader, stop: asyncio.Event, on_ready: C
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(options.cert_file, options.key_file)
     lookups = Lookups(reader, time.monotonic)
-    runner = web.AppRunner(application(Mutator(lookups, options.profiles)), access_log=None)
+    app = application(Mutator(lookups, options.profiles), Meters(options.cert_file))
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     watcher = asyncio.create_task(_follow_certificate(context, options))
     try:
@@ -60,10 +63,11 @@ async def run(options: Options, reader: Reader, stop: asyncio.Event, on_ready: C
         await lookups.close()
 
 
-def application(mutator: Mutator) -> web.Application:
+def application(mutator: Mutator, meters: Meters) -> web.Application:
     """The HTTP application by itself, without TLS."""
-    app = web.Application(client_max_size=_MAX_BODY)
+    app = web.Application(client_max_size=_MAX_BODY, middlewares=[meters.timed])
     app.router.add_post("/mutate", _mutate(mutator))
+    app.router.add_get("/metrics", meters.scrape)
     app.router.add_get("/healthz", _ok)
     app.router.add_get("/readyz", _ok)
     return app
@@ -84,7 +88,7 @@ def _mutate(mutator: Mutator) -> Callable[[web.Request], Awaitable[web.Response]
         except wire.MalformedReviewError as error:
             return _refusal(400, str(error))
         if admission.pod is None:
-            return _json(wire.answer(admission.uid, ()))
+            return _json("unchanged", wire.answer(admission.uid, ()))
         return await _answer(mutator, admission.uid, admission.pod)
 
     return mutate
@@ -92,26 +96,33 @@ def _mutate(mutator: Mutator) -> Callable[[web.Request], Awaitable[web.Response]
 
 async def _answer(mutator: Mutator, uid: str, pod: Pod) -> web.Response:
     try:
-        return _json(wire.answer(uid, await mutator.operations(pod)))
+        operations = await mutator.operations(pod)
+        return _json("patched" if operations else "unchanged", wire.answer(uid, operations))
     except UndecidedError as error:
-        return _refusal(503, str(error))  # the registration's failurePolicy decides, as if we were away
+        # The registration's failurePolicy decides, as if we were away.
+        return _refusal(503, str(error), "undecided")
     except Exception:
         # A Pod is never denied, not even for a fault of ours.
         log.exception("could not judge a Pod; it was admitted as it is", pod=pod.title)
         said = f"allaboard: {pod.title} could not be judged and was left as it is"
-        return _json(wire.answer(uid, (), [said]))
+        return _json("failed", wire.answer(uid, (), [said]))
 
 
 async def _ok(_: web.Request) -> web.Response:
     return web.Response(text="ok\n")
 
 
-def _json(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type=_JSON)
+def _json(answer: str, body: bytes) -> web.Response:
+    return _counted(web.Response(body=body, content_type=_JSON), answer)
 
 
-def _refusal(status: int, message: str) -> web.Response:
-    return web.json_response({"message": message}, status=status)
+def _refusal(status: int, message: str, answer: str = "malformed") -> web.Response:
+    return _counted(web.json_response({"message": message}, status=status), answer)
+
+
+def _counted(response: web.Response, answer: str) -> web.Response:
+    response[ANSWER] = answer
+    return response
 
 
 async def _follow_certificate(context: ssl.SSLContext, options: Options) -> None:

@@ -51,12 +51,12 @@ async def test_a_refusal_is_told_at_once_although_the_reason_is_the_same() -> No
     world = short()
     list(world.news.due(world.clock()))
     world.round(3)
-    assert len(list(world.news.due(world.clock()))) == 3
+    assert len(list(world.news.due(world.clock()))) == 3 + 1  # and their controller
     world.api.objects[EVENTS] = {"items": [failed(QUOTA)]}
     await world.absentees.look(world.rounds.pending)
     world.round(1)
     said = list(world.news.due(world.clock()))
-    assert [QUOTA in row.message for row in said] == [True] * 3
+    assert [QUOTA in row.message for row in said] == [True] * 4
     world.round(1)
     assert list(world.news.due(world.clock())) == []
 

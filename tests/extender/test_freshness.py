@@ -5,19 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestClient, TestServer
-from prometheus_client.parser import text_string_to_metric_families
 
 from extender.api import Api
 from extender.app import Extender, Options
 from extender.freshness import LIMIT_SECONDS, Freshness
 from extender.informer import Informer
-from extender.metrics import Gauges, endpoint
 from gangs import contract
-from tests.builders import make_loose, make_pod, make_room
+from tests.builders import make_room
 from tests.extender.test_informer import Heard, Script, page, thing
-from tests.extender.world import Clock, FakeApi, World, gang
+from tests.extender.world import Clock, FakeApi, gang
 from tests.waiting import eventually
 
 PODS = "/api/v1/pods"
@@ -81,29 +77,3 @@ def _granted(extender: Extender) -> Callable[[], Awaitable[bool]]:
         return bool(extender.store.permits)
 
     return granted
-
-
-async def test_prometheus_reads_the_figures_of_this_moment() -> None:
-    world = World({"a": 4})
-    freshness = Freshness(world.clock)
-    freshness.heard(PODS)
-    world.clock.advance(LIMIT_SECONDS + 1)
-    app = web.Application()
-    app.router.add_get("/metrics", endpoint(Gauges(world.store, world.rounds, freshness, lambda: True)))
-    async with TestClient(TestServer(app)) as client:
-        world.board(*gang(3))
-        world.board(make_loose("squatter", node="a3"), *gang(3, "big"))
-        world.update(make_pod("free", gang="free", floor=2, gated=False))
-        world.round()
-        text = await (await client.get("/metrics")).text()
-    found = {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    assert found["allaboard_watch_age_seconds", "pods"] == LIMIT_SECONDS + 1
-    assert found[("allaboard_cache_stale",)] == found[("allaboard_leader",)] == 1
-    assert found[("allaboard_promised_pods",)] == 3
-    assert found["allaboard_waiting_gangs", "GangWaiting"] == 1
-    assert found["allaboard_waiting_gangs", "GangGathering"] == 1
-    assert found[("allaboard_ungated_waiting_pods",)] == 1

@@ -1,9 +1,10 @@
 """When people are told why a gang waits: soon, not too often, and newcomers too."""
 
-from extender.news import NOTED, REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
+from extender.news import REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
 from extender.rounds import Standing
 from gangs.notes import Note
 from gangs.pods import Demand, Pod
+from gangs.reasons import Reason
 from tests.builders import LEVEL, make_loose, make_members, make_node, make_owner, make_pod
 from tests.extender.world import World
 
@@ -113,6 +114,26 @@ def test_the_gang_ahead_is_named() -> None:
     ] * 2
 
 
+def test_the_controller_is_told_once_whenever_its_members_are() -> None:
+    world = World()
+    world.board(*make_members(2, floor=4, required=LEVEL, owner=make_owner()))
+    told(world)
+    said = told(world, SETTLED_SECONDS)
+    assert [row.owner for row in said] == [make_owner(), None, None]
+    assert len({row.message for row in said}) == 1
+    assert told(world, 1) == []
+    assert [row.owner for row in told(world, REPEAT_SECONDS)] == [make_owner(), None, None]
+
+
+def test_a_newcomer_is_told_without_telling_the_controller_again() -> None:
+    world = World()
+    world.board(*make_members(2, floor=4, required=LEVEL, owner=make_owner()))
+    told(world)
+    told(world, SETTLED_SECONDS)
+    world.update(*make_members(1, floor=4, start=2, required=LEVEL, owner=make_owner()))
+    assert [(row.pod.name, row.owner) for row in told(world, 1)] == [("llm-2", None)]
+
+
 class TestNotes:
     """What the webhook noted."""
 
@@ -124,7 +145,7 @@ class TestNotes:
         world = World()
         world.update(*(self.noted(f"llm-{i}", "no such level", owner=make_owner()) for i in range(2)))
         said = told(world)
-        assert {row.reason for row in said} == {NOTED}
+        assert {row.reason for row in said} == {Reason.NOTED}
         assert sorted(row.pod.name for row in said if not row.owner) == ["llm-0", "llm-1"]
         assert [row.owner for row in said if row.owner] == [make_owner()]
         assert {row.message for row in said} == {"no such level"}

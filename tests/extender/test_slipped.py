@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from extender.owners import Owners, wanted
-from extender.slipped import REASON, SETTLED_SECONDS, Slipped
+from extender.slipped import SETTLED_SECONDS, Slipped
 from gangs import contract
 from gangs.pods import Pod
+from gangs.reasons import Reason
 from tests.builders import make_owner, make_pod, make_shape
 from tests.extender.world import Clock, FakeApi
 
@@ -50,8 +51,8 @@ def unseen(name: str = "llm-0", **rest: Any) -> Pod:
 async def test_owner_and_pod_are_told_and_only_once_an_owner() -> None:
     watch = Watch()
     assert await watch.told(unseen(), unseen("llm-1")) == [
-        (REASON, "StatefulSet", "llm"),
-        (REASON, "Pod", "llm-0"),
+        (Reason.SLIPPED, "StatefulSet", "llm"),
+        (Reason.SLIPPED, "Pod", "llm-0"),
     ]
     assert await watch.told(unseen("llm-2")) == []
 

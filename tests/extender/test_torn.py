@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from extender.torn import PATIENCE_SECONDS, REASON, Torn
+from extender.torn import PATIENCE_SECONDS, Torn
 from gangs.pods import Owner, Plan, Pod
+from gangs.reasons import Reason
 from tests.builders import LEVEL, make_loose, make_members, make_owner
 from tests.extender.world import World
 
@@ -33,7 +34,7 @@ async def test_bound_members_are_evicted_after_a_minute_and_told_why() -> None:
     world.round(after=1)
     said = await torn.mend()
     assert sorted(world.api.paths()) == EVICTIONS
-    assert {row.reason for row in said} == {REASON}
+    assert {row.reason for row in said} == {Reason.TORN}
     assert sorted(row.pod.name for row in said) == ["llm-0", "llm-1", "llm-2"]
     assert "this one is evicted" in said[0].message
 

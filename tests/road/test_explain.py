@@ -55,6 +55,28 @@ async def test_explain_names_what_each_clique_lacks_of_a_gang_too_large(play: Pl
     assert {(row["have"], row["need"]) for row in told["domains"]} == {(CLIQUE_NODES, too_many)}
 
 
+async def test_describe_explains_on_pod_and_owner_why_they_wait_and_then_that_they_are_aboard(
+    play: Play,
+) -> None:
+    kube, too_many = play.stage.kube, CLIQUE_NODES + 1
+    await kube.apply(_NAMESPACE, statefulset("wide", too_many))
+    sentence = await play.waiting(_NAMESPACE, "GangWaiting", "wide-7")
+
+    async def described(what: str, reason: str) -> str:
+        told = await kube.run("-n", _NAMESPACE, "describe", *what.split("/"))
+        return next((line for line in told.splitlines() if f" {reason} " in line), "")
+
+    for what in ("pod/wide-7", "statefulset/wide"):
+        assert sentence in await described(what, "GangWaiting")
+    await kube.run("-n", _NAMESPACE, "scale", "statefulset", "wide", f"--replicas={CLIQUE_NODES}")
+    for what in ("pod/wide-7", "statefulset/wide"):
+
+        async def aboard(what: str = what) -> bool:
+            return f"{CLIQUE_NODES} members bound in" in await described(what, "GangBoarded")
+
+        await until(aboard, f"{what} says that the gang is aboard")
+
+
 async def test_explain_and_top_agree_with_the_cluster_once_a_gang_is_aboard(play: Play) -> None:
     await play.stage.kube.apply(_NAMESPACE, statefulset("fits", 3))
     await play.bound(_NAMESPACE, 3)

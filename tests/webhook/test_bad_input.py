@@ -28,6 +28,7 @@ from tests.webhook.world import (
 )
 from webhook.app import application
 from webhook.lookup import Lookups
+from webhook.metrics import Meters
 from webhook.mutate import Mutator, UndecidedError
 
 LLM = "statefulset default/llm"
@@ -243,7 +244,7 @@ async def test_an_owner_that_can_not_be_read_just_now_is_not_guessed(annotated: 
 async def test_the_api_server_is_told_that_there_is_no_answer() -> None:
     world = World(MNNVL, parallel("llm"))
     world.broken = ("statefulsets",)
-    app = application(Mutator(Lookups(world, lambda: 0.0), ("allaboard",)))
+    app = application(Mutator(Lookups(world, lambda: 0.0), ("allaboard",)), Meters(None))
     async with TestClient(TestServer(app)) as client:
         answer = await client.post("/mutate", json=review(pod(parallel("llm"))))
         assert answer.status == 503

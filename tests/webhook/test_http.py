@@ -12,9 +12,11 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
+from cryptography import x509
+from prometheus_client.parser import text_string_to_metric_families
 
 import certs
-from gangs import contract
+from gangs import contract, figures
 from tests.webhook.world import (
     CLIQUE,
     MNNVL,
@@ -153,3 +155,26 @@ async def test_512_pods_of_one_job_cost_three_look_ups(server: Server) -> None:
         "/apis/apps/v1/namespaces/default/statefulsets/llm",
         "/apis/kai.scheduler/v1alpha1/topologies",
     ]
+
+
+async def test_answers_are_counted_by_kind_and_the_end_of_the_certificate_is_told(
+    server: Server, tmp_path: Path
+) -> None:
+    await server.post(review(pod(LLM)))
+    await server.post(review(pod()))
+    await server.post(b"{")
+    async with server.session.get("/metrics") as answer:
+        text = await answer.text()
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    counts = {kind: found["allaboard_admission_seconds_count", kind] for kind in figures.ANSWERS}
+    assert counts == {"patched": 1, "unchanged": 1, "malformed": 1, "undecided": 0, "failed": 0}
+    expires = _expiry(certs.ensure(tmp_path, ["127.0.0.1"], datetime.now(UTC)).cert_file)
+    assert found[("allaboard_certificate_expiry_timestamp_seconds",)] == expires
+
+
+def _expiry(file: Path) -> float:
+    return x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc.timestamp()

@@ -21,6 +21,7 @@ from tests.waiting import eventually
 from tests.webhook.world import PROFILES, REQUIRED_LEVEL, Json, pod
 from webhook.app import application
 from webhook.lookup import Lookups
+from webhook.metrics import Meters
 from webhook.mutate import Mutator
 from webhook.registration import NAME, Service, Url, build
 
@@ -97,7 +98,7 @@ async def arrivals(api: Api, namespace: str, tmp_path: Path) -> AsyncIterator[Ar
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(serving.cert_file, serving.key_file)
     lookups = Lookups(api, time.monotonic)
-    app = application(Mutator(lookups, PROFILES))
+    app = application(Mutator(lookups, PROFILES), Meters(None))
     app.middlewares.append(count)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
