@@ -122,8 +122,10 @@ class Certificates:
         operations = trust.operations(registration, keys.bundle)
         if not operations:
             return True
-        log.info("API servers are told what to trust", authorities=len(issue.split(keys.bundle)))
-        return await _unless_changed(self.api.patch(self.place.registration, operations, JSON_PATCH))
+        done = await _unless_changed(self.api.patch(self.place.registration, operations, JSON_PATCH))
+        if done:
+            log.info("API servers are told what to trust", authorities=len(issue.split(keys.bundle)))
+        return done
 
     def _serve(self, keys: Keys) -> None:
         content = keys.serving.certificate + keys.serving.key
