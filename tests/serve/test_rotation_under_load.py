@@ -182,8 +182,7 @@ async def test_authorities_rotate_under_load_and_no_admission_fails(
         assert made[0] > 200
         assert len(authorities) >= 4
         # The judge's negative control: it does notice when API servers trust somebody else.
-        await distrust(api)
-        await eventually(lambda: noticed(load))
+        await eventually(lambda: notices(load))
 
 
 async def distrust(api: Api) -> None:
@@ -196,7 +195,10 @@ async def distrust(api: Api) -> None:
     await api.replace(path, found)
 
 
-async def noticed(load: Load) -> bool:
+async def notices(load: Load) -> bool:
+    """Whether it has seen an untrusted authority; made so again and again, as replicas mend it."""
+    with suppress(ApiError):
+        await distrust(load.api)
     return any("certificate signed by unknown authority" in text for text in load.failed)
 
 
