@@ -17,7 +17,7 @@ PAIRS ?= 10000
 
 .PHONY: help
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## show the main job on a real control plane with fake GPU nodes
@@ -38,6 +38,10 @@ chaos: build ## faults over gangs on a real control plane, judged by the checker
 .PHONY: parity
 parity: build ## the planner's verdicts against kube-scheduler's (PAIRS=10000: about 6 minutes; SEED=1)
 	@PAIRS=$(PAIRS) SEED=$(SEED) $(PYTHON) -m pytest tests/parity -s
+
+.PHONY: manifests
+manifests: setup ## write anew the manifests that follow from code
+	@$(PYTHON) -m allaboard.ship
 
 .PHONY: check
 check: setup ## lint, formatting, types, layers

@@ -18,12 +18,16 @@ from allaboard.offline import app as offline
 from allaboard.options import (
     HOST,
     PROFILES,
+    CertDir,
     ExtenderPort,
     Identity,
     Kubeconfig,
     LeaderElection,
     LeaseOption,
+    ProbePort,
     Profiles,
+    SecretOption,
+    Service,
     StateDir,
     Unprotected,
     WebhookHost,
@@ -107,11 +111,19 @@ def webhook(
     register: Annotated[
         bool, typer.Option("--register/--no-register", help="Register with the API server while it runs.")
     ] = True,
+    service: Service = "",
+    secret: SecretOption = "",
+    cert_dir: CertDir = None,
 ) -> None:
     """Run the webhook alone. Prints "ready" when it answers."""
     from allaboard.dev import parts
+    from allaboard.serve import webhook as in_pod
 
     settings = _settle(kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir)
+    if service:
+        options = in_pod.settle(settings, service, secret)
+        _serve(lambda stop: in_pod.serve(options, cert_dir, stop, _ready))
+        return
     _serve(lambda stop: parts.serve_webhook(settings, registered=register, stop=stop, say=say, ready=_ready))
 
 
@@ -126,6 +138,7 @@ def extender(
     leader_election: LeaderElection = "none",
     lease: LeaseOption = "",
     identity: Identity = "",
+    probe_port: ProbePort = None,
     unprotected: Unprotected = "",
 ) -> None:
     """Run the extender alone. Prints "ready" when its caches are synced, also where another one leads."""
@@ -136,7 +149,15 @@ def extender(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
     settings = replace(settings, election=election(leader_election, lease, identity))
-    _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready))
+    _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready, probe_port=probe_port))
+
+
+@app.command("install")
+def install(kubeconfig: Kubeconfig = None, profiles: Profiles = PROFILES, state_dir: StateDir = None) -> None:
+    """Create KAI's CRDs and default objects where they are missing, and change nothing that is there."""
+    from allaboard.dev import parts
+
+    ask(parts.put_in_place(_settle(kubeconfig, profiles, HOST, 0, 0, state_dir)))
 
 
 @app.command("scheduler-config")

@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 Kubeconfig = Annotated[
-    Path | None, typer.Option(help="Cluster to work on. Default: $KUBECONFIG, else ~/.kube/config.")
+    Path | None,
+    typer.Option(
+        help="Cluster to work on. Default: $KUBECONFIG, in a Pod its service account, else ~/.kube/config."
+    ),
 ]
 Profiles = Annotated[
     str,
@@ -24,6 +27,37 @@ WebhookPort = Annotated[
 ExtenderPort = Annotated[
     int,
     typer.Option(min=0, max=65535, help="On 127.0.0.1. 0: the one in the state folder, else any free one."),
+]
+ProbePort = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=65535,
+        help="Serve /healthz, /readyz, /leaderz and /metrics on every address, too; "
+        "the verbs stay on 127.0.0.1.",
+    ),
+]
+Service = Annotated[
+    str,
+    typer.Option(
+        help="NAMESPACE/NAME of the Service in front of us: run in a Pod, where manifests have registered "
+        "the webhook. Only caBundle is written there."
+    ),
+]
+SecretOption = Annotated[
+    str,
+    typer.Option(
+        "--secret",
+        help="With --service: NAMESPACE/NAME of the Secret where replicas share authority and certificate. "
+        "Default: the Service's name with -certificates.",
+    ),
+]
+CertDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --service: serve by tls.crt and tls.key of this folder, made and renewed by others "
+        "(cert-manager), and write no caBundle."
+    ),
 ]
 StateDir = Annotated[
     Path | None,

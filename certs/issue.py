@@ -4,7 +4,9 @@ The API server trusts the authority (caBundle); the serving certificate may be r
 without telling it.
 """
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_address
@@ -28,6 +30,7 @@ SERVING_LIFE: Final = timedelta(days=90)
 _CLOCK_SKEW: Final = timedelta(minutes=5)
 _CA_NAME: Final = "allaboard CA"
 _SERVING_NAME: Final = "allaboard webhook"
+_BLOCK: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\s*", re.DOTALL)
 
 
 class UnusableError(Exception):
@@ -42,24 +45,24 @@ class Pair:
     key: bytes
 
 
-def new_ca(now: datetime) -> Pair:
+def new_ca(now: datetime, life: timedelta = CA_LIFE) -> Pair:
     """A self-signed authority, which may sign serving certificates and nothing else."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(_CA_NAME)
     usage = _key_usage(signs_certificates=True)
     builder = (
-        _builder(name, name, key.public_key(), now, now + CA_LIFE)
+        _builder(name, name, key.public_key(), now, now + life)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
     )
     return _signed(builder, key, key)
 
 
-def new_serving(ca: Pair, hosts: Sequence[str], now: datetime) -> Pair:
+def new_serving(ca: Pair, hosts: Sequence[str], now: datetime, life: timedelta = SERVING_LIFE) -> Pair:
     """A serving certificate for these DNS names and IP addresses. Raises UnusableError for a bad CA."""
     authority, ca_key = load(ca)
     key = ec.generate_private_key(ec.SECP256R1())
-    until = min(now + SERVING_LIFE, authority.not_valid_after_utc)
+    until = min(now + life, authority.not_valid_after_utc)
     builder = (
         _builder(_name(_SERVING_NAME), authority.subject, key.public_key(), now, until)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -89,11 +92,39 @@ def load(pair: Pair) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
 
 def lasts(pair: Pair, now: datetime, life: timedelta) -> bool:
     """Whether the pair is sound, valid now and still has a third of its life before it."""
+    return valid(pair, now) and now < expiry(pair) - life / 3
+
+
+def valid(pair: Pair, now: datetime) -> bool:
+    """Whether the pair is sound and valid now."""
     try:
         certificate, _ = load(pair)
     except UnusableError:
         return False
-    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc - life / 3
+    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+
+
+def expiry(pair: Pair) -> datetime:
+    """Until when the certificate is valid. Raises UnusableError."""
+    return load(pair)[0].not_valid_after_utc
+
+
+def split(bundle: bytes) -> tuple[bytes, ...]:
+    """The certificates of a bundle, each as PEM; those that can't be read are left out."""
+    found = []
+    for block in _BLOCK.findall(bundle):
+        with suppress(ValueError):
+            found.append(x509.load_pem_x509_certificate(block).public_bytes(Encoding.PEM))
+    return tuple(found)
+
+
+def trustworthy(certificate: bytes, now: datetime) -> bool:
+    """Whether this is an authority of ours that hasn't expired."""
+    try:
+        found = x509.load_pem_x509_certificate(certificate)
+    except ValueError:
+        return False
+    return found.subject == _name(_CA_NAME) and now < found.not_valid_after_utc
 
 
 def serves(pair: Pair, ca: Pair, hosts: Sequence[str]) -> bool:

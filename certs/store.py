@@ -58,11 +58,12 @@ def _read(cert_file: Path, key_file: Path) -> Pair | None:
 
 def _write(pair: Pair, cert_file: Path, key_file: Path) -> None:
     # The certificate last: whoever watches it finds the new key already there.
-    _replace(key_file, pair.key, _PRIVATE)
-    _replace(cert_file, pair.certificate, _PUBLIC)
+    replace_file(key_file, pair.key, _PRIVATE)
+    replace_file(cert_file, pair.certificate, _PUBLIC)
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def replace_file(path: Path, content: bytes, mode: int = _PRIVATE) -> None:
+    """Write the file whole or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -8,7 +8,7 @@ kube-scheduler ──► guard (reads) ────────────┘  
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +64,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run. kubeconfig None: in the cluster. port 0: any free one.
+    """How to run. kubeconfig None: in the cluster. port 0: any free one. probe_port None: no such port.
 
     profiles: names of the schedulers that we serve. unprotected: protections switched off, a subset of
     PROTECTIONS; only for proving that whoever judges our promises would notice.
@@ -76,6 +76,7 @@ class Options:
     profiles: tuple[str, ...]
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
+    probe_port: int | None = None
 
 
 class Extender:
@@ -278,13 +279,31 @@ async def run(options: Options, stop: asyncio.Event, on_ready: Callable[[int], N
 
 
 async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) -> int:
+    metrics = endpoint(extender.gauges, extender.meters)
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
     app.middlewares.append(extender.meters.timed)
-    app.router.add_get("/metrics", endpoint(extender.gauges, extender.meters))
+    app.router.add_get("/metrics", metrics)
     app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, options.host, options.port, backlog=_BACKLOG)
     await site.start()
+    if options.probe_port is not None:
+        await _serve_probes(extender, metrics, options.probe_port, stack)
     return int(runner.addresses[0][1])
+
+
+async def _serve_probes(
+    extender: Extender,
+    metrics: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    port: int,
+    stack: AsyncExitStack,
+) -> None:
+    """For the kubelet and Prometheus, who can't reach loopback: no verb, nothing of what we know of Pods."""
+    app = verbs.probes(lambda: extender.synced, lambda: extender.leads)
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, port=port).start()

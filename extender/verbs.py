@@ -4,7 +4,7 @@ The wire types carry Go's field names. Always status 200: anything else is an er
 No rule lives here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -145,18 +145,26 @@ def application(
     guard: Guard, barrier: Barrier, synced: Callable[[], bool], leads: Callable[[], bool]
 ) -> web.Application:
     """The four verbs and three probes."""
-    app = web.Application(client_max_size=_MAX_BODY, middlewares=[readable_errors, only_when_able])
+    app = probes(synced, leads, [readable_errors, only_when_able])
     app[GUARD] = guard
     app[BARRIER] = barrier
+    app.router.add_post("/filter", filter_nodes)
+    app.router.add_post("/prioritize", prioritize_nodes)
+    app.router.add_post("/preempt", preempt)
+    app.router.add_post("/bind", bind)
+    return app
+
+
+def probes(
+    synced: Callable[[], bool], leads: Callable[[], bool], middlewares: Sequence[Any] = ()
+) -> web.Application:
+    """The three probes alone."""
+    app = web.Application(client_max_size=_MAX_BODY, middlewares=middlewares)
     app[SYNCED] = synced
     app[LEADS] = leads
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/leaderz", leaderz)
-    app.router.add_post("/filter", filter_nodes)
-    app.router.add_post("/prioritize", prioritize_nodes)
-    app.router.add_post("/preempt", preempt)
-    app.router.add_post("/bind", bind)
     return app
 
 

@@ -133,6 +133,8 @@ async def _follow_certificate(context: ssl.SSLContext, options: Options) -> None
         if now == seen:
             continue
         try:
+            # First elsewhere: halves that don't belong together would leave us without a certificate.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.cert_file, options.key_file)
             context.load_cert_chain(options.cert_file, options.key_file)  # for connections from now on
             seen = now
             log.info("serving certificate read anew", file=str(options.cert_file))

@@ -56,8 +56,10 @@ async def serve_webhook(
             await _admit(api, settings, stop, say, ready)
 
 
-async def serve_extender(settings: Settings, *, stop: asyncio.Event, ready: Say) -> None:
-    """Answer kube-scheduler."""
+async def serve_extender(
+    settings: Settings, *, stop: asyncio.Event, ready: Say, probe_port: int | None = None
+) -> None:
+    """Answer kube-scheduler; probe_port: where others may ask how it is."""
     options = extender.app.Options(
         kubeconfig=settings.kubeconfig,
         host=LOOPBACK,
@@ -65,6 +67,7 @@ async def serve_extender(settings: Settings, *, stop: asyncio.Event, ready: Say)
         profiles=settings.profiles,
         unprotected=settings.unprotected,
         election=settings.election,
+        probe_port=probe_port,
     )
     await extender.app.run(options, stop, lambda _: ready(READY))
 
@@ -83,6 +86,13 @@ async def serve_all(
             if with_scheduler:
                 await _until(stop, _answers(f"https://{LOOPBACK}:{settings.scheduler_port}/healthz"))
             await _admit(api, settings, stop, say, ready)
+
+
+async def put_in_place(settings: Settings) -> None:
+    """Create CRDs and default objects that are missing. Raises UserError where a real KAI serves a name."""
+    async with _connected(settings) as api:
+        await _refuse_beside_kai(api, settings)
+        await install(api)
 
 
 async def clean_up(settings: Settings) -> bool:
@@ -106,7 +116,7 @@ async def _admit(api: Api, settings: Settings, stop: asyncio.Event, say: Say, re
 def _parts(settings: Settings, with_scheduler: bool, say: Say) -> list[Part]:
     own = [sys.executable, "-m", "allaboard"]
     common = [
-        f"--kubeconfig={settings.kubeconfig}",
+        *([f"--kubeconfig={settings.kubeconfig}"] if settings.kubeconfig else []),
         f"--profiles={','.join(settings.profiles)}",
         f"--webhook-host={settings.webhook_host}",
         f"--webhook-port={settings.webhook_port}",

@@ -11,7 +11,7 @@ from extender.api import APPLY, Api, ApiError, Json
 from gangs.contract import GATE, LABEL_GANG
 from webhook.registration import NAME, Url, build
 
-_CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _PROBE_SECONDS: Final = 0.2
 _COMPLAIN_SECONDS: Final = (3.0, 30.0)  # first after, then every
 
@@ -21,13 +21,13 @@ log = structlog.get_logger(__name__)
 async def register(api: Api, settings: Settings, ca_bundle: bytes) -> None:
     """Register by URL; what a killed run left behind is replaced."""
     body = build(Url(settings.webhook_url), ca_bundle, settings.profiles, ignore_failures=True)
-    await api.patch(f"{_CONFIGURATIONS}/{NAME}", body, APPLY, {"fieldManager": "allaboard", "force": "true"})
+    await api.patch(f"{CONFIGURATIONS}/{NAME}", body, APPLY, {"fieldManager": "allaboard", "force": "true"})
 
 
 async def unregister(api: Api) -> bool:
     """Remove the registration; whether there was one."""
     try:
-        await api.delete(f"{_CONFIGURATIONS}/{NAME}")
+        await api.delete(f"{CONFIGURATIONS}/{NAME}")
     except ApiError as error:
         if error.status != 404:
             raise

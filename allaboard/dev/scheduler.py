@@ -20,13 +20,18 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": _leader_election(settings),
-        "clientConnection": {"kubeconfig": str(settings.kubeconfig), "qps": 5000, "burst": 5000},
+        "clientConnection": {**_kubeconfig(settings), "qps": 5000, "burst": 5000},
         "profiles": [{"schedulerName": name} for name in settings.profiles],
         "extenders": [
             {**entry, **guard, "httpTimeout": "2s"},
             {**entry, "bindVerb": "bind", "httpTimeout": "9m"},
         ],
     }
+
+
+def _kubeconfig(settings: Settings) -> dict[str, str]:
+    """None in a Pod: kube-scheduler then uses its service account."""
+    return {"kubeconfig": str(settings.kubeconfig)} if settings.kubeconfig else {}
 
 
 def _leader_election(settings: Settings) -> dict[str, Any]:

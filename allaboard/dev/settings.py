@@ -23,6 +23,7 @@ from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
 
 DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
 LOOPBACK: Final = "127.0.0.1"
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _HOST: Final = re.compile(
@@ -35,11 +36,12 @@ _PORTS_FILE: Final = "ports.json"
 class Settings:
     """Everything that the parts need to know.
 
+    kubeconfig: None where the Pod's service account is used.
     webhook_host: the address under which the API server reaches the webhook.
     scheduler_port: where our kube-scheduler says whether it is healthy.
     """
 
-    kubeconfig: Path
+    kubeconfig: Path | None
     profiles: tuple[str, ...]
     webhook_host: str
     webhook_port: int
@@ -111,16 +113,26 @@ def election(mode: str, lease: str, identity: str) -> Election:
     """How it is decided who leads. Raises UserError."""
     if mode not in MODES:
         raise UserError(f'--leader-election: "{mode}" is no way to elect (there are: {", ".join(MODES)})')
-    namespace, slash, name = lease.partition("/")
-    if lease and not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
-        raise UserError(f'--lease: "{lease}" names no Lease (allowed: NAMESPACE/NAME)')
-    known = LeaseName(namespace, name) if lease else OUR_LEASE
+    known = LeaseName(*namespaced("--lease", "Lease", lease)) if lease else OUR_LEASE
     return Election(mode, known, identity or socket.gethostname())
 
 
-def find_kubeconfig(given: Path | None) -> Path:
-    """The file given, else $KUBECONFIG, else ~/.kube/config; raises UserError where there is none."""
+def namespaced(option: str, kind: str, text: str) -> tuple[str, str]:
+    """Namespace and name of an object that an option names. Raises UserError."""
+    namespace, slash, name = text.partition("/")
+    if not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
+        raise UserError(f'{option}: "{text}" names no {kind} (allowed: NAMESPACE/NAME)')
+    return namespace, name
+
+
+def find_kubeconfig(given: Path | None) -> Path | None:
+    """The file given, else $KUBECONFIG, else None in a Pod with a service account, else ~/.kube/config.
+
+    Raises UserError where there is none.
+    """
     named = os.environ.get("KUBECONFIG", "")
+    if not given and not named and _in_pod():
+        return None
     candidates = [given] if given else [Path(p) for p in named.split(os.pathsep) if p]
     path = next(iter(candidates or [Path.home() / ".kube" / "config"]))
     if not path.is_file():
@@ -130,6 +142,10 @@ def find_kubeconfig(given: Path | None) -> Path:
         )
     _check_kubeconfig(path)
     return path.resolve()
+
+
+def _in_pod() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ and SERVICE_ACCOUNT.is_file()
 
 
 def _check_kubeconfig(path: Path) -> None:
@@ -176,7 +192,7 @@ def _protections(text: str) -> frozenset[str]:
     return names
 
 
-def _default_state_dir(kubeconfig: Path) -> Path:
+def _default_state_dir(kubeconfig: Path | None) -> Path:
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "allaboard" / "dev" / sha256(str(kubeconfig).encode()).hexdigest()[:12]
 

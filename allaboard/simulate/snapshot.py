@@ -18,7 +18,7 @@ _SOURCES: Final = (
 _PRIVATE: Final = ("env", "envFrom", "command", "args")  # may hold secrets, and the planner reads none
 
 
-async def snapshot(kubeconfig: Path) -> str:
+async def snapshot(kubeconfig: Path | None) -> str:
     """Nodes, Pods and Topologies as a YAML List; where Topologies are not installed, without them."""
     api = await connect(kubeconfig)
     try:

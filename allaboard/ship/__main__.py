@@ -1,0 +1,7 @@
+"""`make manifests`: writes what follows from code."""
+
+from pathlib import Path
+
+from allaboard.ship.derived import write
+
+write(Path("manifests"))
