@@ -9,13 +9,15 @@ from collections.abc import Iterable
 from gangs.muster import Muster
 from gangs.pods import GangKey
 
+Rank = tuple[int, int, float, GangKey]
+
 
 def in_order(gangs: Iterable[Muster]) -> list[Muster]:
     """The gangs in the order in which they may board."""
     return sorted(gangs, key=rank)
 
 
-def rank(gang: Muster) -> tuple[int, int, float, GangKey]:
+def rank(gang: Muster) -> Rank:
     """Smaller boards first."""
     return -gang.priority, _turn(gang), gang.created, gang.key
 
