@@ -127,8 +127,9 @@ class Rounds:
         permit = self._store.permit(gang.key)
         unseated = [p for p in gang.ready if p.uid not in permit.seats]
         settled = [p.node for p in gang.bound + gang.leaving] + list(permit.seats.values())
-        nodes = [self._room.nodes[n] for n in settled if n in self._room.nodes]
+        nodes = self._known(settled)
         domains = {domain_of(n, gang.required) for n in nodes} if gang.required else set()
+        domains |= _planned_domains(gang) if domains == {None} else set()
         near = {n.labels.get(gang.preferred, "") for n in nodes} if gang.preferred else set()
         parts = gang.subgroups and (gang.subgroups.relaxed() if gang.aboard else gang.subgroups)
         return Boarding(
@@ -151,10 +152,13 @@ class Rounds:
         seats = self._store.permit(gang.key).seats
         seated = {p.uid: p.node for p in gang.bound + gang.leaving} | dict(seats)
         return {
-            part.name: _site(part, [self._room.nodes[n] for n in nodes if n in self._room.nodes])
+            part.name: _site(part, self._known(nodes))
             for part in (gang.subgroups.everything if gang.subgroups else ())
             if (nodes := [seated[uid] for uid in part.members & seated.keys()])
         }
+
+    def _known(self, names: Iterable[str]) -> list[Node]:
+        return [node for name in names if (node := self._room.with_lost_labels(name))]
 
     def _collect(self) -> None:
         """Bring pending up to date with what changed since the last round."""
@@ -254,6 +258,12 @@ class Rounds:
         return (
             min((plan.deadline for plan in same), default=None) if len(same) == len(placement.nodes) else None
         )
+
+
+def _planned_domains(gang: Muster) -> set[Domain | None]:
+    """Where its plans had put it: after a restart nobody remembers labels that were lost before."""
+    plans = [p.valid_plan for p in gang.bound]
+    return {plan.domain for plan in plans if plan and len(plan.domain) == len(gang.required)}
 
 
 def _site(part: Part, nodes: Iterable[Node]) -> Site:

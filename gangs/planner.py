@@ -93,6 +93,7 @@ class Rejection:
     tie: the first member that can't go everywhere because of its volumes.
     part: the subgroup that finds no room in a domain which has enough for the gang; what it lacks is in
     nearest. crowded: each subgroup would find room there, but not all of them at once.
+    home: where its other members are, if no node belongs to that domain now.
     """
 
     nearest: Shortage | None
@@ -100,6 +101,7 @@ class Rejection:
     tie: Tie | None = None
     part: str = ""
     crowded: bool = False
+    home: Domain = ()
 
 
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
@@ -117,7 +119,7 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     """Why place() finds nothing: looks at every node of the nearest domain, so not for the hot path."""
     domains = list(_eligible(boarding, room))
     if not domains:
-        return Rejection(None)
+        return Rejection(None, home=min(boarding.anchors, default=()))
     nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)

@@ -11,7 +11,7 @@ over hundreds of cliques costs a look at the few that moved.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gangs.apart import is_apart
@@ -54,14 +54,18 @@ class Room:
         self.seats: dict[str, Seat] = {}
         self.growth = 0  # rises whenever room may have become available
         self.changes = 0  # rises whenever a node is added, changed or dropped
+        self._lost: dict[str, Mapping[str, str]] = {}
         self._used: dict[str, dict[str, int]] = {}
         self._holders: dict[str, set[str]] = {}
         self._views: dict[tuple[Level, Shape], _View] = {}
 
     def put_node(self, node: Node) -> None:
         """Add the node or replace what is known of it."""
-        if self.nodes.get(node.name) == node:
+        before = self.nodes.get(node.name)
+        if before == node:
             return
+        if before and before.labels.keys() - node.labels.keys():
+            self._lost[node.name] = {**self._lost.get(node.name, {}), **before.labels}
         self.nodes[node.name] = node
         self.growth += 1
         self.changes += 1
@@ -69,9 +73,19 @@ class Room:
 
     def drop_node(self, name: str) -> None:
         """Forget the node; its holders keep their seats until they go themselves."""
+        self._lost.pop(name, None)
         if self.nodes.pop(name, None):
             self.changes += 1
             self._touch(name)
+
+    def with_lost_labels(self, name: str) -> Node | None:
+        """The node with labels that it once had and lost, None where there is no such node.
+
+        A driver's restart takes labels off for a while (NVIDIA's DRA driver removes nvidia.com/gpu.clique
+        when it stops), and the gangs that run there have not moved.
+        """
+        node, lost = self.nodes.get(name), self._lost.get(name)
+        return replace(node, labels={**lost, **node.labels}) if node and lost else node
 
     def take(self, holder: str, seat: Seat) -> None:
         """Give the holder that seat, and only that one; the same seat twice changes nothing."""

@@ -72,6 +72,9 @@ def waiting(gang: Muster, rejection: Rejection) -> str:
     nearest = rejection.nearest
     if nearest is None:
         levels = " and ".join(gang.required)
+        if rejection.home:
+            home = "/".join(rejection.home)
+            return f"{head}; the others run in {home}, and no node has that {levels} label now."
         return f"{head}; they need nodes with label {levels}, and no node has it."
     whose = f"its subgroup {rejection.part} needs" if rejection.part else "needs"
     text = f"{head}; {whose} {_need(nearest)}. {_closest(nearest)}"
