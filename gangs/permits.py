@@ -173,7 +173,7 @@ def _grant(permit: Permit, grant: Granted, now: float) -> Permit:
         missing=grant.missing,
         subgroups=grant.subgroups,
         arrived=frozenset(),
-        binding=permit.binding & kept.keys(),
+        binding=permit.binding & frozenset(kept),
         released=grant.missing == 0,
         last_news=now,
         deadline=now + BOARDING_SECONDS if grant.deadline is None else grant.deadline,
