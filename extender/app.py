@@ -36,6 +36,8 @@ from extender.leases import Election, elector
 from extender.metrics import Gauges, endpoint
 from extender.news import News
 from extender.owners import Owners
+from extender.podgangs import PATH as PODGANGS
+from extender.podgangs import PodGangs
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.slipped import Slipped
@@ -125,6 +127,7 @@ class Extender:
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
+        self.podgangs = PodGangs(api, self.registry, self.room, self.news.standing, clock)
         self.torn = Torn(api, self.rounds, clock)
         self.events = EventWriter(api, clock)
 
@@ -160,6 +163,7 @@ class Extender:
             await asyncio.sleep(1.0)
             if not self.leads:
                 self.registry.noted.clear()  # the leader tells people
+                self.registry.stirred.clear()
                 continue
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
@@ -167,6 +171,12 @@ class Extender:
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
+            await self.podgangs.write(self.rounds.pending.keys())
+
+    async def follow_podgangs(self) -> None:
+        """Watch Grove's PodGangs once there are any to watch; nothing waits for that."""
+        await self.podgangs.installed()
+        await Informer(self._api, PODGANGS, self.podgangs).run()
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""
@@ -179,7 +189,13 @@ class Extender:
             await self.topologies.refresh()
             self.synced = True
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.leadership.run, self.plan, self.announce, self.events.run):
+            for work in (
+                self.leadership.run,
+                self.plan,
+                self.announce,
+                self.events.run,
+                self.follow_podgangs,
+            ):
                 tasks.create_task(work())
             on_synced()
 
@@ -208,6 +224,7 @@ class Extender:
         self.grants.abandon()
         self.store.reset()
         self.rounds.restart()
+        self.podgangs.recheck()
         self.wake.set()
 
     def _awaits_topology(self) -> bool:

@@ -63,6 +63,7 @@ class Pod:
     partition_index: the raw NVCF annotation, "" without one.
     claims: names of its PersistentVolumeClaims.
     opted_out: whether it tells the webhook to leave it alone.
+    ready: whether its condition Ready holds.
     version: the API server's resourceVersion, a precondition of our writes.
     """
 
@@ -86,6 +87,7 @@ class Pod:
     partition_index: str = ""
     claims: tuple[str, ...] = ()
     opted_out: bool = False
+    ready: bool = False
     version: str = ""
 
     @property
