@@ -39,6 +39,8 @@ from extender.metrics import Gauges, Meters, endpoint
 from extender.mirror import Mirror
 from extender.news import News
 from extender.owners import Owners
+from extender.podgangs import PATH as PODGANGS
+from extender.podgangs import PodGangs
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.shapes import Shapes
@@ -151,6 +153,7 @@ class Extender:
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, views, lambda: self.leads, clock)
         self.store.journal.listeners.append(self.meters.follow)
+        self.podgangs = PodGangs(api, self.registry, self.room, self.news.standing, clock)
         self.torn = Torn(api, self.rounds, clock)
         self.boardings = Boardings(self.registry, self.store)
         self.events = EventWriter(
@@ -197,6 +200,7 @@ class Extender:
             await asyncio.sleep(1.0)
             if not self.leads:
                 self.registry.noted.clear()  # the leader tells people
+                self.registry.stirred.clear()
                 continue
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
@@ -207,6 +211,12 @@ class Extender:
             self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
+            await self.podgangs.write(self.rounds.pending.keys())
+
+    async def follow_podgangs(self) -> None:
+        """Watch Grove's PodGangs once there are any to watch; nothing waits for that."""
+        await self.podgangs.installed()
+        await Informer(self._api, PODGANGS, self.podgangs).run()
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""
@@ -220,7 +230,14 @@ class Extender:
             self.synced = True
             self.gauges.rebuilt = self._clock() - self._began
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.leadership.run, self.plan, self.announce, self.events.run, self.mirror.run):
+            for work in (
+                self.leadership.run,
+                self.plan,
+                self.announce,
+                self.events.run,
+                self.mirror.run,
+                self.follow_podgangs,
+            ):
                 tasks.create_task(work())
             on_synced()
 
@@ -253,6 +270,7 @@ class Extender:
         self.grants.abandon()
         self.store.reset()
         self.rounds.restart()
+        self.podgangs.recheck()
         self.wake.set()
 
     def _awaits_topology(self) -> bool:

@@ -79,6 +79,11 @@ class News:
         told = self._told.get(key)
         return told.message if told else ""
 
+    def standing(self, key: GangKey) -> tuple[Standing | None, str]:
+        """Why the gang waits, and what its Pods were told last."""
+        row = self._rounds.pending.get(key)
+        return (row.standing if row else None), self.told(key)
+
     def sentence(self, row: Pending) -> str:
         """Why this gang waits."""
         gang = row.gang

@@ -18,6 +18,7 @@ class Registry:
     def __init__(self, owners: Owners) -> None:
         self.pods: dict[str, Pod] = {}
         self.changed: set[GangKey] = set()  # gangs to look at in the next planning round
+        self.stirred: set[GangKey] = set()  # the same, for who tells others how gangs stand
         self.noted: list[Pod] = []  # new unbound Pods that carry notes nobody was told of yet
         self._gangs: dict[GangKey, set[str]] = {}
         self._news: dict[GangKey, tuple[float, float]] = {}
@@ -38,6 +39,7 @@ class Registry:
         if pod.gang:
             self._gangs.setdefault(pod.key, set()).add(pod.uid)
             self.changed.add(pod.key)
+            self.stirred.add(pod.key)
             if before is None or before.key != pod.key:
                 first, _ = self._news.get(pod.key, (now, now))
                 self._news[pod.key] = first, now
@@ -69,6 +71,7 @@ class Registry:
         members = self._gangs[pod.key]
         members.discard(pod.uid)
         self.changed.add(pod.key)
+        self.stirred.add(pod.key)
         if not members:
             del self._gangs[pod.key]
             del self._news[pod.key]

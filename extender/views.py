@@ -112,9 +112,12 @@ class Views:
         )
 
     def find(self, namespace: str, name: str) -> GangKey | None:
-        """The gang of that label, or of an owner or Pod of that name."""
+        """The gang of that label or name, or of an owner or Pod of that name."""
         if (namespace, name) in self._registry.keys:
             return namespace, name
+        for key in self._registry.keys:
+            if key[0] == namespace and key[1].rpartition("-")[0] == name:
+                return key
         for pod in self._registry.pods.values():
             if pod.namespace == namespace and pod.gang and name in (pod.name, pod.owner and pod.owner.name):
                 return pod.key

@@ -74,6 +74,7 @@ def pod(obj: Json) -> Pod:
         queue=labels.get(contract.LABEL_QUEUE, ""),
         pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
         opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
+        ready=_holds(status, "Ready"),
         version=meta.get("resourceVersion", ""),
     )
 
@@ -145,6 +146,10 @@ def _scheduled_at(status: Json) -> float:
         if condition["type"] == "PodScheduled" and condition["status"] == "True":
             return epoch(condition.get("lastTransitionTime") or "")
     return 0.0
+
+
+def _holds(status: Json, kind: str) -> bool:
+    return any(row["type"] == kind and row["status"] == "True" for row in status.get("conditions") or ())
 
 
 def _claims(pod: str, spec: Json) -> Iterator[str]:

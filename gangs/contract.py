@@ -71,6 +71,11 @@ KUBEFLOW_JOB: Final = "training.kubeflow.org/job-name"
 KUBEFLOW_OPERATOR: Final = "training.kubeflow.org/operator-name"
 RAY_CLUSTER: Final = "ray.io/cluster"
 
+GROVE_PODGANG: Final = "grove.io/podgang"
+GROVE_CLIQUE: Final = "grove.io/podclique"
+GROVE_BASE: Final = "grove.io/base-podgang"
+GROVE_TOPOLOGY: Final = "grove.io/topology-name"
+
 SYSTEM_NAMESPACE: Final = "kube-system"  # whose Pods are never ours
 
 NODE_CLIQUE: Final = "nvidia.com/gpu.clique"

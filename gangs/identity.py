@@ -13,6 +13,14 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _HASH = 10  # hex digits: 40 bits, collisions matter only inside one namespace
 
 
+def podgang_label(name: str) -> str:
+    """The label of the gang that is Grove's PodGang of this name.
+
+    Without a UID: Pods of a scaled gang know no more than the name of the one that boards before it.
+    """
+    return gang_label("grove", "PodGang", name)
+
+
 def gang_label(dialect: str, kind: str, name: str, uid: str = "") -> str:
     """The gang label's value, a valid label value of at most 63 characters.
 

@@ -128,7 +128,7 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
     return Muster(
         key=key,
         floor=floor,
-        size=max(size, floor) if subgroups else size,
+        size=max(size, floor, len(live)) if subgroups else size,
         required=demand.required,
         preferred=demand.preferred,
         size_from=demand.size_from,

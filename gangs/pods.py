@@ -73,6 +73,7 @@ class Pod:
     kube-scheduler to stand for its extended resources, named in covered.
     queue: the queue label. pod_group: the PodGroup of KAI's that it names.
     opted_out: whether it tells the webhook to leave it alone.
+    ready: whether its condition Ready holds.
     version: the API server's resourceVersion, a precondition of our writes.
     """
 
@@ -100,6 +101,7 @@ class Pod:
     queue: str = ""
     pod_group: str = ""
     opted_out: bool = False
+    ready: bool = False
     version: str = ""
 
     @property

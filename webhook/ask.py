@@ -55,6 +55,7 @@ class Ask:
     gang: None where each Pod is placed by itself and need not wait.
     exists: labels that a node must have.
     labels: more labels for the Pod.
+    priority_class: the PriorityClass that the Pod shall have, where it exists; "" leaves it as it is.
     verbatim: canonical annotations kept as their author wrote them, whether or not they are understood.
     """
 
@@ -62,5 +63,6 @@ class Ask:
     exists: tuple[str, ...] = ()
     colocations: tuple[Colocation, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    priority_class: str = ""
     verbatim: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()

@@ -2,7 +2,8 @@
 
     gather(pod) ──► namespace          ┐
                     PodGroup, or a set ┤ at once
-                    owner ─────────────┴► Deployment above ──► Topologies (only if a KAI key is there)
+                    owner ─────────────┴► Deployment above ──► Topologies (only if a KAI key is there),
+                                                               and what these objects name
 
 Every answer is kept for two seconds and asked for once, however many Pods wait for it. A look-up that
 fails is a clause in Surroundings.failures, never an exception.
@@ -10,7 +11,7 @@ fails is a clause in Surroundings.failures, never an exception.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -79,11 +80,16 @@ class Lookups:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def gather(
-        self, pod: Pod, needs_topologies: Callable[[Pod, Owner | None], bool], group_path: str = ""
+        self,
+        pod: Pod,
+        needs_topologies: Callable[[Pod, Owner | None], bool],
+        group_path: str = "",
+        further: Callable[[Pod, Owner | None, Json | None], Iterable[str]] = lambda *_: (),
     ) -> Surroundings:
         """Everything that the dialects may want to know about this Pod.
 
-        group_path: where the PodGroup is that it names, "" if it names none.
+        group_path: where the PodGroup or PodGang is that it names, "" if it names none.
+        further: paths of objects that Pod, owner or group name.
         """
         this = _Gathering(asyncio.get_running_loop().time() + _GATHER_SECONDS)
         namespace, controller, group, found = await asyncio.gather(
@@ -97,8 +103,10 @@ class Lookups:
             this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
         topologies = await self._topologies(this) if needs_topologies(pod, owner) else None
+        more = {path: await self._named(path, this) for path in further(pod, owner, group)}
+        found_too = {path: obj for path, obj in more.items() if obj is not None}
         failures = tuple(this.failures)
-        return Surroundings(owner, labels, topologies, failures, this.undecided, group)
+        return Surroundings(owner, labels, topologies, failures, this.undecided, group, found_too)
 
     async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
         reference = pod.controller
@@ -117,7 +125,8 @@ class Lookups:
         if isinstance(answer, _Failure):
             this.undecided |= answer.passing
             *_, kind, name = path.split("/")
-            this.failures.append(f"{kind.removesuffix('s')} {name} could not be read ({answer.reason})")
+            singular = kind.removesuffix("es" if kind.endswith("sses") else "s")
+            this.failures.append(f"{singular} {name} could not be read ({answer.reason})")
             return None
         return answer
 

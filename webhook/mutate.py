@@ -8,11 +8,13 @@ stands in the Pod's notes. Only where its owner exists and can't be read just no
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gangs import contract
 from gangs.notes import Note
-from webhook.dialects import group_path, kai, podgroup, recognise
+from webhook import priorities
+from webhook.dialects import further, group_path, kai, podgroup, recognise
 from webhook.lookup import Lookups
 from webhook.patch import Operation
 from webhook.pod import Owner, Pod, Surroundings, open_names, own_names
@@ -37,7 +39,7 @@ class Mutator:
         """The JSON patch for this Pod, [] where it stays as it is. Raises UndecidedError."""
         if not is_ours_to_touch(pod, self._profiles):
             return []
-        around = await self._lookups.gather(pod, _needs_topologies, group_path(pod))
+        around = await self._lookups.gather(pod, _needs_topologies, group_path(pod), further)
         if around.undecided:
             raise UndecidedError(f"{pod.title}: {'; '.join(around.failures)}")
         return decide(pod, around, self._profiles)
@@ -66,6 +68,8 @@ def decide(pod: Pod, around: Surroundings, profiles: Sequence[str]) -> list[Oper
     if ask is None:
         return remark(pod, _blindness(pod, around) if pod.scheduler in own_names(profiles) else ())
     notes = (*ask.notes, *_blindness(pod, around))
+    if priorities.path(ask.priority_class) not in around.found:
+        ask = replace(ask, priority_class="")
     return render(pod, ask, _scheduler(pod, profiles), _queue(pod, around), notes)
 
 

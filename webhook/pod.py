@@ -5,7 +5,7 @@ the dialects.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gangs import contract
@@ -110,7 +110,8 @@ class Surroundings:
     topologies: every Topology there is, None where that could not be read (or nobody asked).
     failures: what could not be read and why, a clause each.
     undecided: the owner is there, but the API server was too busy to show it: nothing may be guessed.
-    group: the PodGroup object that the Pod names, None where it names none or none was found.
+    group: the PodGroup or PodGang that the Pod names, None where it names none or none was found.
+    found: what else was looked up and found, by path.
     """
 
     owner: Owner | None
@@ -119,3 +120,4 @@ class Surroundings:
     failures: tuple[str, ...] = ()
     undecided: bool = False
     group: Mapping[str, Any] | None = None
+    found: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

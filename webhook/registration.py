@@ -139,7 +139,7 @@ KEYS: Final = (
     contract.VOLCANO_GROUP,
     contract.KOORDINATOR_GROUP,
 )
-LABEL_KEYS: Final = (contract.COSCHEDULING_GROUP, contract.LIGHTWEIGHT_GROUP)
+LABEL_KEYS: Final = (contract.COSCHEDULING_GROUP, contract.LIGHTWEIGHT_GROUP, contract.GROVE_PODGANG)
 # Their common beginning; KAI's other keys (a queue, a priority) ask for no gang.
 TOPOLOGY_PREFIX: Final = contract.KAI_TOPOLOGY
 

@@ -33,6 +33,10 @@ def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]
     operations = patch.set_entries(metadata, _LABELS, labels)
     operations += _annotate(pod, {**_counted(ask.gang), **ask.verbatim} if ask.gang else {}, notes)
     operations += patch.set_field(spec, ("spec", "schedulerName"), scheduler)
+    if ask.priority_class and spec.get("priorityClassName") != ask.priority_class:
+        operations += patch.set_field(spec, ("spec", "priorityClassName"), ask.priority_class)
+        # Made from the class that it had; the API server makes them anew from the one that it gets.
+        operations += patch.remove_entries({"spec": spec}, ("spec",), ("priority", "preemptionPolicy"))
     affinity = constrained(spec.get("affinity"), ask)
     if affinity is not None:
         operations += patch.set_field(spec, ("spec", "affinity"), affinity)

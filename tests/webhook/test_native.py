@@ -120,3 +120,14 @@ async def test_a_user_may_not_write_plan_and_notes() -> None:
     member = await admit(pod(None, {**forged, MIN: "2"}, {contract.LABEL_GANG: "g"}))
     assert contract.ANNOTATION_PLAN not in annotations(member)
     assert contract.ANNOTATION_NOTES not in annotations(member)
+
+
+async def test_subgroups_that_a_user_writes_stay_as_they_are() -> None:
+    keys = {
+        contract.ANNOTATION_MIN_MEMBER: "4",
+        contract.ANNOTATION_SUBGROUPS: '[{"name": "workers", "minMember": 3, "required": "rack"}]',
+        contract.ANNOTATION_MIN_SUBGROUP: "2",
+        contract.ANNOTATION_AFTER: "base",
+    }
+    stored = await admit(pod(annotations=keys, labels={contract.LABEL_GANG: "mine"}))
+    assert keys.items() <= annotations(stored).items()

@@ -2,6 +2,7 @@
 
 Each dialect has `recognise(pod, around) -> Ask | None`; the first that understands the workload decides:
 
+    grove    the PodGang of a Pod that Grove made
     podgroup a PodGroup of KAI's that its author names on the Pod
     kai      KAI's annotations on the owner or the Pod
     nvcf     NVCF's legacy partitions, annotated or by namespace
@@ -13,18 +14,32 @@ StatefulSet. NVCF's annotation beside KAI's keeps its label and affinity, since 
 A group's name beside either is left unused, and a note says so.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from webhook import priorities
 from webhook.ask import Ask
-from webhook.dialects import groups, kai, native, nvcf, podgroup
-from webhook.pod import Pod, Surroundings
+from webhook.dialects import groups, grove, kai, native, nvcf, podgroup
+from webhook.pod import Owner, Pod, Surroundings
 
 
 def group_path(pod: Pod) -> str:
-    """Where the API server has the PodGroup that this Pod names, "" if it names none."""
-    return podgroup.path(pod) or groups.path(pod)
+    """Where the API server has the PodGang or PodGroup that this Pod names, "" if it names none."""
+    return grove.path(pod) or podgroup.path(pod) or groups.path(pod)
+
+
+def further(pod: Pod, owner: Owner | None, group: Mapping[str, Any] | None) -> Iterable[str]:
+    """What else is to be looked up, once owner and group are known."""
+    if grove.path(pod):
+        return filter(None, (grove.binding(group), priorities.path(priorities.of_podgang(group))))
+    return ()
 
 
 def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     """What the workload asks for, None where it asks for nothing."""
+    by_grove = grove.recognise(pod, around)
+    if by_grove is not None:
+        return groups.alongside(by_grove, pod)
     by_podgroup = podgroup.recognise(pod, around)
     if by_podgroup is not None:
         return native.override(groups.alongside(by_podgroup, pod), pod, None)

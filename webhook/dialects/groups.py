@@ -80,7 +80,7 @@ def alongside(ask: Ask, pod: Pod) -> Ask:
         return ask
     value = _entries(style, pod)[style.name]
     message = (
-        f'{pod.title}: {style.field} {style.name}: "{value}" stands beside the keys of KAI or NVCF, '
+        f'{pod.title}: {style.field} {style.name}: "{value}" stands beside the keys of KAI, NVCF or Grove, '
         "which say who belongs to the gang; the group's name is not used"
     )
     return replace(ask, notes=(*ask.notes, Note(message)))
