@@ -46,6 +46,7 @@ from extender.rounds import Rounds
 from extender.shapes import Shapes
 from extender.slices import CLASSES, SLICES, Devices
 from extender.slipped import Slipped
+from extender.stale import Stale
 from extender.store import PermitStore
 from extender.topologies import Topologies
 from extender.torn import Torn
@@ -155,6 +156,7 @@ class Extender:
         self.store.journal.listeners.append(self.meters.follow)
         self.podgangs = PodGangs(api, self.registry, self.room, self.news.standing, clock)
         self.torn = Torn(api, self.rounds, clock)
+        self.stale = Stale(api, self.registry, clock)
         self.boardings = Boardings(self.registry, self.store)
         self.events = EventWriter(
             api,
@@ -210,6 +212,7 @@ class Extender:
             self.events.put(said)
             self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
+            self.events.put(await self.stale.end())
             self.events.put(await self.slipped.tell())
             await self.podgangs.write(self.rounds.pending.keys())
 

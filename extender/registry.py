@@ -20,6 +20,7 @@ class Registry:
         self.changed: set[GangKey] = set()  # gangs to look at in the next planning round
         self.stirred: set[GangKey] = set()  # the same, for who tells others how gangs stand
         self.noted: list[Pod] = []  # new unbound Pods that carry notes nobody was told of yet
+        self.perishable: set[GangKey] = set()  # gangs that may not run on below their floor for ever
         self._gangs: dict[GangKey, set[str]] = {}
         self._news: dict[GangKey, tuple[float, float]] = {}
         self._owners = owners
@@ -38,6 +39,8 @@ class Registry:
             self.noted.append(pod)
         if pod.gang:
             self._gangs.setdefault(pod.key, set()).add(pod.uid)
+            if pod.demand.staleness is not None:
+                self.perishable.add(pod.key)
             self.changed.add(pod.key)
             self.stirred.add(pod.key)
             if before is None or before.key != pod.key:
@@ -74,6 +77,7 @@ class Registry:
         self.stirred.add(pod.key)
         if not members:
             del self._gangs[pod.key]
+            self.perishable.discard(pod.key)
             del self._news[pod.key]
 
     def owner_changed(self, namespace: str, now: float) -> None:

@@ -7,34 +7,22 @@ back, so it is kept and its event says what to do.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
-import structlog
-
-from extender.api import ApiError, Json
+from extender.evictions import Creator, evict
 from extender.news import Announcement
-from extender.pod_calls import pod_path
 from extender.rounds import Pending, Rounds, Standing
 from gangs import sentences
-from gangs.pods import GangKey, Pod
+from gangs.pods import GangKey
 from gangs.reasons import Reason
 
 PATIENCE_SECONDS: Final = 60.0
-
-log = structlog.get_logger(__name__)
-
-
-class Api(Protocol):
-    """What is needed of the API client."""
-
-    async def create(self, path: str, body: Json) -> Json:
-        """POST."""
 
 
 class Torn:
     """Finds torn gangs and evicts what is bound of them."""
 
-    def __init__(self, api: Api, rounds: Rounds, clock: Callable[[], float]) -> None:
+    def __init__(self, api: Creator, rounds: Rounds, clock: Callable[[], float]) -> None:
         self._api = api
         self._rounds = rounds
         self._clock = clock
@@ -45,7 +33,7 @@ class Torn:
         said = []
         for row in list(self._ripe()):
             for pod in row.gang.bound:
-                evicted = pod.owner is not None and await self._evict(pod)
+                evicted = pod.owner is not None and await evict(self._api, pod, "torn gang")
                 said.append(Announcement(pod, Reason.TORN, sentences.torn(row.gang, evicted)))
         return said
 
@@ -61,19 +49,3 @@ class Torn:
             if now - self._since[key] >= PATIENCE_SECONDS:
                 self._since[key] = now
                 yield row
-
-    async def _evict(self, pod: Pod) -> bool:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        }
-        try:
-            await self._api.create(pod_path(pod, "eviction"), body)
-        except ApiError as error:
-            # A PodDisruptionBudget may say no; the next look, a minute on, asks again.
-            log.warning("torn gang: eviction refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))
-            return False
-        log.info("torn gang: evicted", pod=f"{pod.namespace}/{pod.name}")
-        return True

@@ -15,6 +15,7 @@ import orjson
 
 from gangs import contract
 from gangs.apart import apart
+from gangs.durations import DurationError, seconds
 from gangs.nodes import Node, Requirement, Shape, Taint, Term, Toleration
 from gangs.notes import decode
 from gangs.pods import Demand, DeviceClaim, Owner, Plan, Pod
@@ -59,13 +60,14 @@ def pod(obj: Json) -> Pod:
         node=spec.get("nodeName", ""),
         nominated=status.get("nominatedNodeName", ""),
         terminal=status.get("phase") in _TERMINAL,
+        succeeded=status.get("phase") == "Succeeded",
         terminating="deletionTimestamp" in meta,
         gates=tuple(g["name"] for g in spec.get("schedulingGates") or ()),
         created=epoch(meta.get("creationTimestamp", "")),
         bound_at=_scheduled_at(status),
         priority=spec.get("priority") or 0,
         owner=_controller(meta),
-        demand=_demand(annotations),
+        demand=_demand(annotations, grove=contract.GROVE_PODGANG in labels),
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
@@ -187,7 +189,7 @@ def _controller(meta: Json) -> Owner | None:
     return None
 
 
-def _demand(annotations: Json) -> Demand:
+def _demand(annotations: Json, *, grove: bool) -> Demand:
     return Demand(
         min_member=_positive(annotations.get(contract.ANNOTATION_MIN_MEMBER)),
         size=_positive(annotations.get(contract.ANNOTATION_SIZE)),
@@ -197,8 +199,17 @@ def _demand(annotations: Json) -> Demand:
         subgroups=subgroups(annotations.get(contract.ANNOTATION_SUBGROUPS, "")),
         min_subgroup=_positive(annotations.get(contract.ANNOTATION_MIN_SUBGROUP)),
         after=annotations.get(contract.ANNOTATION_AFTER, ""),
+        staleness=None if grove else _period(annotations.get(contract.ANNOTATION_STALENESS, "")),
         notes=decode(annotations.get(contract.ANNOTATION_NOTES, "")),
     )
+
+
+def _period(text: str) -> float | None:
+    try:
+        period = seconds(text) if text else -1.0
+    except DurationError:
+        return None
+    return period if period >= 0 else None
 
 
 def _positive(text: str | None) -> int | None:

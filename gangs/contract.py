@@ -36,6 +36,9 @@ ANNOTATION_TOPOLOGY_PREFERRED: Final = "allaboard.dev/topology-preferred"
 ANNOTATION_SUBGROUPS: Final = "allaboard.dev/subgroups"
 ANNOTATION_MIN_SUBGROUP: Final = "allaboard.dev/min-subgroup"
 ANNOTATION_AFTER: Final = "allaboard.dev/after"
+# How long a gang may run on with fewer members than its floor before the rest is evicted (a Go duration;
+# absent or negative: for ever).
+ANNOTATION_STALENESS: Final = "allaboard.dev/staleness-grace-period"
 ANNOTATION_NOTES: Final = "allaboard.dev/notes"
 ANNOTATION_PLAN: Final = "allaboard.dev/plan"
 
@@ -43,6 +46,7 @@ KAI_TOPOLOGY: Final = "kai.scheduler/topology"
 KAI_TOPOLOGY_REQUIRED: Final = "kai.scheduler/topology-required-placement"
 KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 KAI_POD_GROUP: Final = "pod-group-name"
+KAI_STALENESS: Final = "kai.scheduler/staleness-grace-period"
 KAI_BATCH_MIN_MEMBER: Final = "kai.scheduler/batch-min-member"
 
 NVCF_INDEX: Final = "dra.nvcf.nvidia.io/required-nvlink-domain-index"

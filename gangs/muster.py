@@ -29,6 +29,7 @@ class Muster:
     bound: members with a node. leaving: bound ones that are terminating, whose domain still counts.
     subgroups: with who is in which, None for a gang without.
     after: the label of a gang that must be aboard before this one, "" for none.
+    staleness: seconds that it may run on below its floor, None for ever. ending: a member has succeeded.
     """
 
     key: GangKey
@@ -44,6 +45,8 @@ class Muster:
     leaving: tuple[Pod, ...]
     subgroups: Part | None = None
     after: str = ""
+    staleness: float | None = None
+    ending: bool = False
 
     @cached_property
     def name(self) -> str:
@@ -81,6 +84,11 @@ class Muster:
     def complete(self) -> bool:
         """Whether no member of the floor is missing any more: who is unbound now is surplus."""
         return self.enough({p.uid for p in self.bound})
+
+    @property
+    def stale(self) -> bool:
+        """Whether it has lost members of its floor, and is one of those that must not run on without them."""
+        return self.staleness is not None and self.aboard and not self.complete and not self.ending
 
     @property
     def missing(self) -> int:
@@ -139,6 +147,8 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
         leaving=tuple(p for p in members if p.terminating and p.seated),
         subgroups=subgroups,
         after=demand.after,
+        staleness=demand.staleness,
+        ending=any(p.succeeded for p in members),
     )
 
 

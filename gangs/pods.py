@@ -30,6 +30,7 @@ class Demand:
     subgroups: the path from the gang down to the Pod's own, () for a gang without subgroups.
     min_subgroup: how many of the outermost subgroups must be whole, None for all that there are.
     after: the gang label of one that must be aboard before this gang may board, "" for none.
+    staleness: seconds that the gang may run on below its floor, None for ever.
     """
 
     min_member: int | None = None
@@ -40,6 +41,7 @@ class Demand:
     subgroups: tuple[Subgroup, ...] = ()
     min_subgroup: int | None = None
     after: str = ""
+    staleness: float | None = None
     notes: tuple[Note, ...] = ()
 
 
@@ -86,6 +88,7 @@ class Pod:
     node: str = ""
     nominated: str = ""
     terminal: bool = False
+    succeeded: bool = False
     terminating: bool = False
     gates: tuple[str, ...] = ()
     created: float = 0.0

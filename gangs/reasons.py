@@ -20,6 +20,7 @@ class Reason(StrEnum):
     REPLANNED = "GangReplanned"
     BOARDED = "GangBoarded"
     TORN = "GangTorn"
+    STALE = "GangStale"
     SLIPPED = "GangSlipped"
     NOTED = "GangNoted"
 
@@ -29,7 +30,7 @@ class Reason(StrEnum):
         return self in _WARNINGS
 
 
-_WARNINGS: Final = frozenset({Reason.HELD, Reason.TORN, Reason.SLIPPED})
+_WARNINGS: Final = frozenset({Reason.HELD, Reason.TORN, Reason.STALE, Reason.SLIPPED})
 
 MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.GATHERING: "Members are missing: not created yet, refused by a quota, or held by another gate.",
@@ -41,6 +42,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.REPLANNED: "The same after a boarding that was cancelled; the event says why it was.",
     Reason.BOARDED: "The floor is bound. On the owner, and on Pods that were told before that they wait.",
     Reason.TORN: "A boarding could not be finished in its domain: this bound member is evicted, or kept.",
+    Reason.STALE: "A member was lost and not replaced within the staleness period: the others are evicted.",
     Reason.SLIPPED: "A Pod was created while the webhook could not be reached, and its gang misses it.",
     Reason.NOTED: "What was assumed of a manifest, or could not be understood.",
 }

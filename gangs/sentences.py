@@ -107,6 +107,17 @@ def torn(gang: Muster, evicted: bool) -> str:
     return f"{text}; nothing would re-create or evict this Pod, so it is kept: delete it to free the gang."
 
 
+def stale(gang: Muster, evicted: bool) -> str:
+    """A gang ran on for too long with members missing."""
+    text = (
+        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members run, the others were lost and have not "
+        f"come back within the staleness period of {gang.staleness:g} seconds"
+    )
+    if evicted:
+        return f"{text}; this one is evicted, so that the gang can board anew."
+    return f"{text}; this one could not be evicted (a PodDisruptionBudget may protect it) and is asked again."
+
+
 def slipped(pod: Pod) -> str:
     """A Pod was created unseen by the webhook."""
     return (

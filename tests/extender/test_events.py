@@ -50,6 +50,7 @@ def test_what_somebody_must_see_to_is_a_warning() -> None:
     assert {reason for reason in Reason if event(an(reason), NOW)["type"] == "Warning"} == {
         Reason.HELD,
         Reason.TORN,
+        Reason.STALE,
         Reason.SLIPPED,
     }
 

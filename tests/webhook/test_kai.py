@@ -274,3 +274,20 @@ async def test_replicas_of_one_owner_share_a_gang_and_namesakes_do_not() -> None
     two = labels(await admit(pod(first), World(MNNVL, first)))[contract.LABEL_GANG]
     other = labels(await admit(pod(again), World(MNNVL, again)))[contract.LABEL_GANG]
     assert one == two != other
+
+
+async def test_a_staleness_period_is_handed_on() -> None:
+    llm = parallel("llm", {**IN_A_CLIQUE, contract.KAI_STALENESS: "90s"}, replicas=4)
+    stored = await admit(pod(llm), World(MNNVL, llm))
+    assert annotations(stored)[contract.ANNOTATION_STALENESS] == "90s"
+
+
+async def test_a_staleness_period_that_is_no_duration_is_ignored_as_kai_does_and_noted() -> None:
+    llm = parallel("llm", {**IN_A_CLIQUE, contract.KAI_STALENESS: "soon"}, replicas=4)
+    stored = await admit(pod(llm), World(MNNVL, llm))
+    assert contract.ANNOTATION_STALENESS not in annotations(stored)
+    ((message, blocking),) = notes(stored)
+    assert message.startswith(
+        f'statefulset default/llm: annotation {contract.KAI_STALENESS}: "soon" is no duration'
+    )
+    assert not blocking

@@ -19,6 +19,7 @@ from webhook.counts import Counts, all_of, floor_of, written
 from webhook.dialects.common import alone, colocations, identity
 from webhook.levels import Levels, Wish, resolve
 from webhook.pod import Owner, Pod, Surroundings
+from webhook.staleness import staleness
 
 _DIALECT: Final = "kai"
 _TOPOLOGY_KEYS: Final = (
@@ -68,11 +69,13 @@ def _together(pod: Pod, owner: Owner, counts: Counts, levels: Levels) -> Ask:
     required = (levels.required,) if levels.required else ()
     preferred = (levels.preferred,) if levels.preferred else ()
     label = pod.labels.get(contract.LABEL_GANG) or identity(_DIALECT, pod, owner)
+    period, unreadable = staleness(pod, owner, contract.KAI_STALENESS)
     return Ask(
         gang=Gang(label, counts.min_member, counts.size, counts.size_from, required, preferred),
         exists=required,
         colocations=colocations(pod, label, required, preferred),
-        notes=(*levels.notes, *counts.notes),
+        verbatim=period,
+        notes=(*levels.notes, *counts.notes, *unreadable),
     )
 
 

@@ -20,6 +20,7 @@ from webhook.counts import Counts, all_of, floor_of, number_of_members, written
 from webhook.dialects.common import alone, colocations, identity
 from webhook.levels import is_label_key
 from webhook.pod import Owner, Pod, Surroundings
+from webhook.staleness import staleness
 
 _DIALECT: Final = "native"
 _TOPOLOGY_KEYS: Final = (contract.ANNOTATION_TOPOLOGY_REQUIRED, contract.ANNOTATION_TOPOLOGY_PREFERRED)
@@ -37,12 +38,13 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     if counts is None:
         return alone(_DIALECT, pod, owner, required, notes)
     label = pod.labels.get(contract.LABEL_GANG) or identity(_DIALECT, pod, owner)
+    period, unreadable = staleness(pod, owner, contract.ANNOTATION_STALENESS)
     return Ask(
         gang=Gang(label, counts.min_member, counts.size, counts.size_from, required, preferred),
         exists=required,
         colocations=colocations(pod, label, required, preferred),
-        verbatim=_verbatim(pod, owner, counts),
-        notes=(*notes, *counts.notes),
+        verbatim=_verbatim(pod, owner, counts) | period,
+        notes=(*notes, *counts.notes, *unreadable),
     )
 
 
