@@ -33,6 +33,7 @@ from extender.freshness import Freshness
 from extender.grants import Grants
 from extender.guard import Guard
 from extender.informer import Handler, Informer
+from extender.keeper import Keeper
 from extender.leadership import Leadership
 from extender.leases import Election, elector
 from extender.metrics import Gauges, Meters, endpoint
@@ -50,13 +51,13 @@ from extender.stale import Stale
 from extender.store import PermitStore
 from extender.topologies import Topologies
 from extender.torn import Torn
-from extender.unprotected import OpenGuard, scatter
+from extender.unprotected import HeedlessKeeper, OpenGuard, scatter
 from extender.views import Views
 from extender.volumes import CLAIMS, VOLUMES, Volumes
 from gangs.planner import place
 from gangs.room import Room
 
-PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "preconditions"})
+PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "order", "preconditions"})
 
 _DEBOUNCE_SECONDS: Final = 0.005  # one round for a burst of watch events
 _IDLE_SECONDS: Final = 0.5  # clocks of boardings and back-offs are looked at this often
@@ -144,6 +145,7 @@ class Extender:
             self.topologies.lifted,
             scatter if "domain" in off else place,
             shapes,
+            HeedlessKeeper if "order" in off else Keeper,
         )
         guard = OpenGuard if "guard" in off else Guard
         self.guard = guard(self.registry, self.room, self.store, self.rounds, shapes)

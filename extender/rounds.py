@@ -77,10 +77,11 @@ class Rounds:
         lifted: Callable[[Note], bool],
         planner: Planner = place,
         shape: Callable[[Pod], Shape] = attrgetter("shape"),
+        keeper: type[Keeper] = Keeper,
     ) -> None:
         self.pending: dict[GangKey, Pending] = {}
         self.moved: set[GangKey] = set()  # gangs that may look otherwise now; whoever mirrors them empties it
-        self.keeper = Keeper(room)
+        self.keeper = keeper(room)
         self._registry = registry
         self._room = room
         self._store = store

@@ -5,9 +5,11 @@ has to report violations; only tests and the demo's own controls ever use this.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from extender.guard import Guard, Verdict
+from extender.keeper import Keeper
+from gangs.muster import Muster
 from gangs.planner import Boarding, Kept, Placement
 from gangs.pods import Pod
 from gangs.room import Room
@@ -19,6 +21,13 @@ class OpenGuard(Guard):
     def filter(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
         """All of them."""
         return Verdict(nodes)
+
+
+class HeedlessKeeper(Keeper):
+    """Keeps no domain for the head of the queue: whoever fits first boards first."""
+
+    def keep_for(self, gang: Muster, boarding: Callable[[Muster], Boarding]) -> None:
+        """Nothing is kept."""
 
 
 def scatter(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
