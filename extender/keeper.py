@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gangs.muster import Muster
 from gangs.order import rank
-from gangs.planner import Boarding, Kept, domain_to_keep, holds_when_empty
+from gangs.planner import Boarding, Kept, domain_to_keep, domains_to_keep, holds_when_empty
 from gangs.pods import GangKey
 from gangs.room import Room
 
@@ -41,6 +41,10 @@ class Keeper:
         same = self.kept if self.head == gang.key else None
         self._head, self._looked = gang, looked
         wanted = replace(boarding(gang), avoid=frozenset())
+        if not gang.required:
+            found = domains_to_keep(wanted, self._room)
+            self.kept = Kept(*found[0], gang.name, found[1:]) if found else None
+            return
         if same and same.level == gang.required and holds_when_empty(wanted, self._room, same.domain):
             return
         domain = domain_to_keep(wanted, self._room)

@@ -242,7 +242,7 @@ class Rounds:
     def _lacks_floor(self, gang: Muster) -> bool:
         """Whether a domain is worth keeping for it: surplus would hold its own domain for ever."""
         seated = len(gang.bound) + len(self._store.permit(gang.key).seats)
-        return bool(gang.required) and seated < gang.floor
+        return gang.in_domains and seated < gang.floor
 
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
         """After a restart: where an earlier plan, still in force, had put these members."""

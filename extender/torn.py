@@ -42,7 +42,7 @@ class Torn:
         torn = {
             key: row
             for key, row in self._rounds.pending.items()
-            if row.standing is Standing.WAITING and row.gang.required and row.gang.torn
+            if row.standing is Standing.WAITING and row.gang.in_domains and row.gang.torn
         }
         self._since = {key: self._since.get(key, now) for key in torn}
         for key, row in torn.items():

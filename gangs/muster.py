@@ -80,6 +80,12 @@ class Muster:
         """Whether these members may board together: the floor, in all and of each subgroup."""
         return len(uids) >= self.floor and (self.subgroups is None or self.subgroups.met(uids))
 
+    @property
+    def in_domains(self) -> bool:
+        """Whether it, or a subgroup of it, must share a domain."""
+        parts = self.subgroups.everything if self.subgroups else ()
+        return bool(self.required) or any(part.required for part in parts)
+
     @cached_property
     def complete(self) -> bool:
         """Whether no member of the floor is missing any more: who is unbound now is surplus."""

@@ -66,15 +66,24 @@ class Boarding:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A domain kept free for the gang at the head of the queue; nobody else is placed into it."""
+    """A domain kept free for the gang at the head of the queue; nobody else is placed into it.
+
+    others: more of them, where only subgroups of the gang ask for domains.
+    """
 
     level: Level
     domain: Domain
     gang: str
+    others: tuple[tuple[Level, Domain], ...] = ()
 
     def holds(self, node: Node) -> bool:
         """Whether the node is part of what is kept."""
-        return domain_of(node, self.level) == self.domain
+        return any(domain_of(node, level) == domain for level, domain in self.all)
+
+    @property
+    def all(self) -> tuple[tuple[Level, Domain], ...]:
+        """Every domain that is kept."""
+        return (self.level, self.domain), *self.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +184,48 @@ def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
     for node in room.nodes_of(boarding.required, domain):
         empty.put_node(node)
     return _holds(domain, boarding, empty)
+
+
+def domains_to_keep(boarding: Boarding, room: Room) -> tuple[tuple[Level, Domain], ...]:
+    """The same for a gang of which only subgroups ask for domains: one for each, or for as many as fit in.
+
+    () where some subgroup could board nowhere even if nobody else were there.
+    """
+    empty = room.emptied()
+    chosen: dict[tuple[Level, Domain], list[Part]] = {}
+    for part in sorted(_in_domains(boarding.whole), key=lambda p: (-p.least, p.name)):
+        shared = (
+            (level, domain)
+            for (level, domain), inside in chosen.items()
+            if level == part.required and _holds(domain, _alone(boarding, (*inside, part)), empty)
+        )
+        where = next(shared, None)
+        if where is None:
+            alone = _alone(boarding, (part,))
+            taken = {domain for level, domain in chosen if level == part.required}
+            able = [d for d in _eligible(alone, room) if d not in taken and _holds(d, alone, empty)]
+            if not able:
+                return ()
+            where = part.required, min(able, key=lambda d: (-_slots(alone, room, d), d))
+        chosen.setdefault(where, []).append(part)
+    return tuple(chosen)
+
+
+def _in_domains(whole: Part | None) -> Iterator[Part]:
+    """The outermost parts that need somebody and ask for a domain."""
+    for part in whole.parts if whole else ():
+        if part.required and part.floor:
+            yield part
+        elif not part.required:
+            yield from _in_domains(part)
+
+
+def _alone(boarding: Boarding, parts: Sequence[Part]) -> Boarding:
+    """These parts, which share a level, as a gang by themselves."""
+    uids = frozenset(uid for part in parts for uid in part.members)
+    whole = Part("", len(parts), uids, tuple(replace(part, required=()) for part in parts))
+    members = tuple(m for m in boarding.members if m.uid in uids)
+    return Boarding(members, whole.least, parts[0].required, whole=whole, only_floor=True)
 
 
 def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:

@@ -98,9 +98,10 @@ def _tied(gang: Muster, tie: Tie) -> str:
 
 def torn(gang: Muster, evicted: bool) -> str:
     """A boarding could not be finished in its domain."""
+    where = gang.required[-1] if gang.required else "domains"
     text = (
         f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest has found no "
-        f"room in their {gang.required[-1]} for a minute"
+        f"room in their {where} for a minute"
     )
     if evicted:
         return f"{text}; this one is evicted, so that the gang can board elsewhere."

@@ -21,6 +21,7 @@ from webhook.pod import Controller, Owner, Pod, Surroundings, Topology
 Json = dict[str, Any]
 
 _KEEP_SECONDS: Final = 2.0
+_ABSENT_SECONDS: Final = 0.2
 _MAX_KEPT: Final = 4096
 # For all rounds of one Pod: the API server waits two seconds for us. Most Pods need one round, which may
 # use it up.
@@ -181,5 +182,10 @@ class Lookups:
         self._running.discard(task)
         failed = task.cancelled() or task.exception() is not None
         entry = self._entries.get(key)
-        if failed and entry is not None and entry.task is task:
+        if entry is None or entry.task is not task:
+            return
+        if failed:
             del self._entries[key]  # the next Pod asks anew
+        elif task.result() is None:
+            # What a Pod names is often created just before it: an absence is soon out of date.
+            entry.until = min(entry.until, self._clock() + _ABSENT_SECONDS)

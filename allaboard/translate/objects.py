@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from allaboard.manifests import Json, Manifest
 from webhook import sets
+from webhook.dialects.grove import podgang_path
 from webhook.lookup import PATHS, TOPOLOGIES
 
 
@@ -21,6 +22,8 @@ class Objects:
                 topologies[manifest.name] = _checked(manifest)
             elif manifest.kind == "Namespace":
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
+            elif manifest.kind == "PodGang":
+                self._by_path[podgang_path(manifest.namespace, manifest.name)] = manifest.body
             elif manifest.kind == "PodGroup":
                 self._by_path[_group_path(manifest)] = manifest.body
             elif manifest.kind in sets.KINDS:

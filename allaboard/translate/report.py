@@ -1,16 +1,18 @@
 """What became of each workload: gang, notes and patch, and what could not be understood."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from allaboard.manifests import Json, Manifest, ManifestError
+from allaboard.translate import dynamo, grove
 from allaboard.translate.objects import Objects
 from allaboard.translate.workloads import owner_of, pod_of
 from gangs import contract
 from gangs.notes import Note, decode
+from gangs.subgroups import decode as subgroups
 from webhook import wire
 from webhook.arrival import arrives
 from webhook.lookup import Lookups
@@ -31,10 +33,10 @@ async def translate(
     manifests: Sequence[Manifest], defaults: Iterable[Manifest], profiles: Sequence[str]
 ) -> Report:
     """Send a Pod of every workload through the webhook. raises ManifestError for a bad Topology."""
-    owners = [owner_of(manifest) for manifest in manifests]
-    lookups = Lookups(Objects(owners, defaults), time.monotonic)
     entries: list[Json] = []
     problems: list[str] = []
+    owners = [owner_of(manifest) for manifest in _made(manifests, problems)]
+    lookups = Lookups(Objects(owners, defaults), time.monotonic)
     for manifest in owners:
         try:
             pod = _shown(manifest)
@@ -50,6 +52,23 @@ async def translate(
         entries.append(_entry(manifest, pod, operations, notes))
         problems += [f"{manifest.place()}: {note.message}" for note in notes if note.blocking]
     return Report(tuple(_shared(entries)), tuple(problems))
+
+
+def _made(manifests: Sequence[Manifest], problems: list[str]) -> Iterator[Manifest]:
+    """The manifests, and in the place of what operators take apart what they make of it."""
+    bindings = [manifest for manifest in manifests if manifest.kind == grove.BINDING]
+    for manifest in manifests:
+        try:
+            asked = dynamo.podcliqueset_of(manifest) if manifest.kind == dynamo.KIND else manifest
+        except ManifestError as error:
+            problems.append(str(error))
+            continue
+        try:
+            yield from grove.made_of(asked, bindings) if asked.kind == grove.KIND else (manifest,)
+        except ManifestError as error:
+            # Its author has never seen the PodCliqueSet that Dynamo makes of it.
+            made = f"{manifest.title}: as {asked.title}" if asked is not manifest else asked.title
+            problems.append(str(error).replace(asked.title, made, 1))
 
 
 def _shown(manifest: Manifest) -> Pod | None:
@@ -96,7 +115,14 @@ def _gang(pod: Pod, operations: Sequence[Operation]) -> Json:
         "required": read(contract.ANNOTATION_TOPOLOGY_REQUIRED),
         "preferred": read(contract.ANNOTATION_TOPOLOGY_PREFERRED),
     }
-    return {key: value for key, value in facts.items() if value}
+    path = read(contract.ANNOTATION_SUBGROUPS)
+    told = {
+        **facts,
+        "subgroups": orjson.loads(path) if subgroups(path) else [],
+        "minSubGroup": int(read(contract.ANNOTATION_MIN_SUBGROUP) or 0),
+        "after": read(contract.ANNOTATION_AFTER),
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _value(pod: Pod, operations: Sequence[Operation], field: str, key: str) -> str:

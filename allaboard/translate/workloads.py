@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from allaboard.manifests import Json, Manifest
-from allaboard.translate import sets
+from allaboard.translate import dynamo, grove, sets
 from webhook.sets import KINDS as KINDS_OF_SETS
 
 _TEMPLATED: Final = frozenset({"StatefulSet", "Deployment", "ReplicaSet", "Job", "DaemonSet"})
 _COUNTS: Final = ("replicas", "parallelism", "completions")
 # Keys under which the kinds of others hold what becomes Pods.
 _POD_FIELDS: Final = frozenset({"containers", "podSpec", "extraPodSpec"})
-KINDS: Final = ", ".join(sorted({"CronJob", "Pod", *_TEMPLATED, *KINDS_OF_SETS}))
+_MADE_FIRST: Final = frozenset({"CronJob", dynamo.KIND, grove.KIND})
+KINDS: Final = ", ".join(sorted({"Pod", *_MADE_FIRST, *_TEMPLATED, *KINDS_OF_SETS}))
 
 
 def owner_of(manifest: Manifest) -> Manifest:

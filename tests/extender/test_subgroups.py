@@ -6,8 +6,8 @@ from extender.news import SETTLED_SECONDS
 from extender.rounds import Standing
 from gangs.pods import Demand, Pod
 from gangs.subgroups import Subgroup
-from tests.builders import LEVEL, make_node, make_pod
-from tests.extender.world import START, World
+from tests.builders import LEVEL, make_loose, make_node, make_pod
+from tests.extender.world import START, World, gang
 
 HOST = ("rack",)
 
@@ -141,3 +141,42 @@ def test_preemption_that_leaves_a_subgroup_below_its_floor_is_refused() -> None:
     preemptor = make_pod("other", gang="", gated=False)
     spare, _, only = (p.uid for p in pods)
     assert world.guard.preempt(preemptor, {"a0": [spare], "a2": [only]}) == ["a0"]
+
+
+def replicas(gang: str, created: float = 0.0) -> list[Pod]:
+    """Two subgroups of three, each in a clique; the gang itself may be anywhere."""
+    rows = {Subgroup("x", 3, required=LEVEL): 3, Subgroup("y", 3, required=LEVEL): 3}
+    return [
+        replace(pod, demand=replace(pod.demand, required=())) for pod in members(gang, rows, created=created)
+    ]
+
+
+def test_a_clique_is_kept_for_each_subgroup_of_the_head_and_small_gangs_are_served_around_them() -> None:
+    world = World({"a": 4, "b": 4, "c": 4})
+    world.update(*(make_loose(f"{clique}{i}", node=f"{clique}{i}") for clique in "abc" for i in range(2)))
+    world.board(*replicas("big"))
+    kept = world.rounds.keeper.kept
+    assert kept is not None
+    assert set(kept.all) == {(LEVEL, ("a",)), (LEVEL, ("b",))}
+    world.board(*gang(2, "small", created=1.0))
+    assert [(g.gang[1], g.domain) for g in world.written.grants] == [("small", ("c",))]
+    world.board(*gang(2, "later", created=2.0))
+    for name in ("u-a0", "u-b0"):
+        world.pods.drop(name)
+    world.round()
+    assert [g.gang[1] for g in world.written.grants] == ["small", "big"]
+
+
+def test_one_clique_is_kept_for_two_subgroups_that_fit_into_it_together() -> None:
+    world = World({"a": 6})
+    world.update(make_loose("x", node="a0"))
+    world.board(*replicas("big"))
+    kept = world.rounds.keeper.kept
+    assert kept is not None
+    assert kept.all == ((LEVEL, ("a",)),)
+
+
+def test_nothing_is_kept_for_a_gang_with_a_subgroup_that_could_board_nowhere() -> None:
+    world = World({"a": 2, "b": 9})
+    world.board(*replicas("big"), *members("huge", {Subgroup("z", 12, required=LEVEL): 12}, created=-1.0))
+    assert world.rounds.keeper.kept is None

@@ -1,20 +1,22 @@
 """Gangs left half bound: given a minute, then evicted or told what to do."""
 
 from dataclasses import replace
+from typing import Any
 
 from extender.torn import PATIENCE_SECONDS, Torn
-from gangs.pods import Owner, Plan, Pod
+from gangs.pods import Demand, Owner, Plan, Pod
 from gangs.reasons import Reason
+from gangs.subgroups import Subgroup
 from tests.builders import LEVEL, make_loose, make_members, make_owner
 from tests.extender.world import World
 
 EVICTIONS = [f"/api/v1/namespaces/default/pods/llm-{i}/eviction" for i in range(3)]
 
 
-def half_bound(owner: Owner | None) -> tuple[World, Torn, list[Pod]]:
+def half_bound(owner: Owner | None, **asks: Any) -> tuple[World, Torn, list[Pod]]:
     """A gang of four in a clique of four, of which three are bound and the last seat is taken by others."""
     world = World({"a": 4, "b": 4})
-    members = make_members(4, required=LEVEL, owner=owner, created=1)
+    members = make_members(4, owner=owner, created=1, **(asks or {"required": LEVEL}))
     world.board(*members)
     planned = [replace(p, plan=Plan(world.seat(p), ("a",), 480, p.uid, world.term)) for p in members]
     world.update(*planned)
@@ -37,6 +39,16 @@ async def test_bound_members_are_evicted_after_a_minute_and_told_why() -> None:
     assert {row.reason for row in said} == {Reason.TORN}
     assert sorted(row.pod.name for row in said) == ["llm-0", "llm-1", "llm-2"]
     assert "this one is evicted" in said[0].message
+
+
+async def test_a_gang_of_which_only_a_subgroup_asks_for_a_clique_is_mended_too() -> None:
+    workers = Subgroup("workers", 4, required=LEVEL)
+    world, torn, _ = half_bound(make_owner(), demand=Demand(4, subgroups=(workers,)))
+    await torn.mend()
+    world.round(after=PATIENCE_SECONDS)
+    said = await torn.mend()
+    assert sorted(world.api.paths()) == EVICTIONS
+    assert "the rest has found no room in their domains for a minute" in said[0].message
 
 
 async def test_an_eviction_names_the_pod_by_uid() -> None:

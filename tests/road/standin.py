@@ -7,6 +7,7 @@ The first gates fall before Initialized turns True, those of a scaled gang once 
 podReferences come late, so do the gates of whom they name.
 """
 
+import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,22 +27,33 @@ _BASE: Final = "grove.io/base-podgang"
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Grove's operator in one namespace, for one capture ("default", "kai" or "pcsg")."""
+    """Grove's operator in one namespace. gangs, pods: what it makes, as it is at creation."""
 
     kube: Kube
     namespace: str
-    capture: str
+    gangs: Sequence[Json]
+    pods: Sequence[Json]
+
+    @classmethod
+    def of(cls, kube: Kube, namespace: str, capture: str) -> "StandIn":
+        """For one capture ("default", "kai" or "pcsg")."""
+        return cls(kube, namespace, grove.podgangs(capture), grove.pods(capture))
+
+    @property
+    def names(self) -> list[str]:
+        """Of its PodGangs, the base first."""
+        return [gang["metadata"]["name"] for gang in self.gangs]
 
     async def create(self) -> None:
         """PodGangs first, then their Pods, all gated."""
-        await self.kube.apply(self.namespace, [self._here(gang) for gang in grove.podgangs(self.capture)])
-        for gang in grove.podgangs(self.capture):
-            await self.initialize(gang["metadata"]["name"], "False", "PodGangPodsCreationPending")
+        await self.kube.apply(self.namespace, [self._here(gang) for gang in self.gangs])
+        for name in self.names:
+            await self.initialize(name, "False", "PodGangPodsCreationPending")
         await self.kube.apply(self.namespace, self._pods())
 
     async def fill(self) -> None:
         """Name the Pods in their PodGangs."""
-        for gang in grove.podgangs(self.capture):
+        for gang in self.gangs:
             body = grove.filled(gang, self._pods())
             await self._patch("podgang", gang["metadata"]["name"], body)
 
@@ -69,7 +81,7 @@ class StandIn:
 
     async def scheduled(self, podgang: str) -> bool:
         """What Grove waits for before it ungates a scaled gang: minReplicas of each PodClique are bound."""
-        gang = next(g for g in grove.podgangs(self.capture) if g["metadata"]["name"] == podgang)
+        gang = next(g for g in self.gangs if g["metadata"]["name"] == podgang)
         pods = await self.kube.items("pods", self.namespace, f"{_GANG}={podgang}")
         bound = [p["metadata"]["labels"][_CLIQUE] for p in pods if p["spec"].get("nodeName")]
         return all(bound.count(row["name"]) >= row["minReplicas"] for row in gang["spec"]["podgroups"])
@@ -85,9 +97,10 @@ class StandIn:
         await self.kube.run("-n", self.namespace, "delete", "podgangs", "--all")
 
     def _pods(self) -> list[Json]:
-        return [_sized(self._here(pod)) for pod in grove.pods(self.capture)]
+        return [_sized(self._here(pod)) for pod in self.pods]
 
     def _here(self, obj: Json) -> Json:
+        obj = copy.deepcopy(obj)
         # Owners aren't here, and Kubernetes deletes what belongs to nobody.
         obj["metadata"]["namespace"] = self.namespace
         obj["metadata"].pop("ownerReferences", None)

@@ -11,9 +11,13 @@ from typing import Any, Final
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from allaboard.local.binaries import find
 from allaboard.local.cluster import Cluster
+from allaboard.manifests import Manifest
+from allaboard.translate import dynamo
+from allaboard.translate import grove as translated
 from e2e.kube import Kube, until
 from e2e.pods import container, pod
 from e2e.scene import Play
@@ -28,6 +32,25 @@ Json = dict[str, Any]
 _CRDS: Final = Path(__file__).parent / "grove.yaml"
 _NAMESPACE: Final = "grove"
 _STOCK: Final = "grove-stock"
+_GRAPH: Final = """
+kind: DynamoGraphDeployment
+metadata: {name: dgd}
+spec:
+  topologyConstraint: {clusterTopologyName: mnnvl}
+  services:
+    Frontend: {replicas: 1, extraPodSpec: {mainContainer: {image: "registry.invalid/vllm:1"}}}
+    Prefill:
+      replicas: 4
+      topologyConstraint: {packDomain: clique}
+      resources: {limits: {gpu: "4"}}
+      extraPodSpec: {mainContainer: {image: "registry.invalid/vllm:1"}}
+    Decode:
+      replicas: 2
+      multinode: {nodeCount: 3}
+      topologyConstraint: {packDomain: clique}
+      resources: {limits: {gpu: "4"}}
+      extraPodSpec: {mainContainer: {image: "registry.invalid/vllm:1"}}
+"""
 _FREE: Final = 3  # nodes of the first clique; all of the second are free
 
 
@@ -51,7 +74,7 @@ async def play(cluster: Cluster) -> AsyncIterator[Play]:
 @pytest_asyncio.fixture(loop_scope="module")
 async def operator(play: Play, request: pytest.FixtureRequest) -> AsyncIterator[StandIn]:
     """Grove for the capture that the test names; what it made is gone afterwards."""
-    standin = StandIn(play.stage.kube, _NAMESPACE, request.param)
+    standin = StandIn.of(play.stage.kube, _NAMESPACE, request.param)
     yield standin
     await standin.remove()
 
@@ -61,8 +84,8 @@ def _agent(node: str) -> Json:
     return pod(f"agent-{node}", nodeName=node, containers=[half])
 
 
-def _cliques(play: Play, podgang: str) -> Counter[str]:
-    """Where the PodGang's bound Pods with GPUs are."""
+def _cliques(play: Play, podgang: str, service: str = "") -> Counter[str]:
+    """Where the PodGang's bound Pods with GPUs are; service: only those whose names begin so."""
     snapshot = play.observer.snapshot()
     nodes = [
         p["spec"]["nodeName"]
@@ -70,13 +93,14 @@ def _cliques(play: Play, podgang: str) -> Counter[str]:
         if p["metadata"]["namespace"] == _NAMESPACE
         and p["metadata"]["labels"].get("grove.io/podgang") == podgang
         and p["spec"].get("nodeName")
+        and p["metadata"]["name"].startswith(service)
         and "limits" in p["spec"]["containers"][0]["resources"]
     ]
     return Counter(snapshot.nodes[node]["metadata"]["labels"]["nvidia.com/gpu.clique"] for node in nodes)
 
 
 async def test_without_allaboard_the_required_domain_is_ignored(play: Play) -> None:
-    standin = StandIn(play.stage.kube, _STOCK, "default")
+    standin = StandIn.of(play.stage.kube, _STOCK, "default")
     await standin.create()
     await standin.fill()
     await standin.ungate("pcs-default-0")
@@ -93,7 +117,7 @@ async def test_without_allaboard_the_required_domain_is_ignored(play: Play) -> N
 async def test_a_podcliqueset_boards_one_clique_whichever_of_groves_schedulers_it_names(
     play: Play, operator: StandIn
 ) -> None:
-    podgang = f"pcs-{operator.capture}-0"
+    (podgang,) = operator.names
     await operator.create()
     await operator.fill()
     await operator.ungate(podgang, [f"{podgang}-decode"])
@@ -126,7 +150,7 @@ async def test_nobody_boards_while_one_podclique_lacks_its_floor_however_many_of
 async def test_scaled_gangs_board_after_their_base_each_whole_in_a_clique_of_its_own(
     play: Play, operator: StandIn
 ) -> None:
-    base, *scaled = (gang["metadata"]["name"] for gang in grove.podgangs("pcsg"))
+    base, *scaled = operator.names
     await operator.create()
     await operator.fill()
     for podgang in (base, *scaled):
@@ -170,3 +194,39 @@ async def test_the_podgang_says_what_became_of_it_also_after_grove_has_put_its_s
         await operator.initialize(podgang)
         await until(running, "the PodGang is Running, Scheduled and Ready, and still Initialized")
     assert (await operator.status(podgang))["placementScore"] == 1
+
+
+async def test_a_graph_of_dynamos_boards_whole_each_service_in_the_domain_that_it_asks_for(
+    play: Play,
+) -> None:
+    gangs, pods = _graph()
+    standin = StandIn(play.stage.kube, _NAMESPACE, gangs, pods)
+    base, scaled = standin.names
+    await standin.create()
+    await standin.fill()
+    for podgang in (base, scaled):
+        await standin.initialize(podgang)
+        await standin.ungate(podgang)
+    await play.bound(_NAMESPACE, len(pods))
+    # The leader and its two workers of a replica are together; four prefill workers are, too.
+    assert _cliques(play, scaled).total() == 3
+    assert len(_cliques(play, scaled)) == 1
+    for service in ("dgd-0-decode-0", "dgd-0-prefill"):
+        assert len(_cliques(play, base, service)) == 1
+    play.clean(_NAMESPACE)
+    await standin.remove()
+
+
+def _graph() -> tuple[list[Json], list[Json]]:
+    """PodGangs and Pods of a frontend, four prefill workers and two decoders of three nodes each."""
+    graph = Manifest("graph.yaml", yaml.safe_load(_GRAPH))
+    binding = Manifest("binding.yaml", grove.captured("grove-clustertopologybinding")[0])
+    made = [m.body for m in translated.made_of(dynamo.podcliqueset_of(graph), [binding])]
+    pods = [pod for pod in made if pod["kind"] == "Pod"]
+    numbers = {"prefill": 4, "wkr": 2}
+    copies = [(pod, numbers.get(pod["metadata"]["name"].split("-")[-2], 1)) for pod in pods]
+    return [gang for gang in made if gang["kind"] == "PodGang"], [
+        {**pod, "metadata": {**pod["metadata"], "name": f"{pod['metadata']['name'][:-1]}{i}"}}
+        for pod, number in copies
+        for i in range(number)
+    ]

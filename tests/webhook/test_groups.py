@@ -162,3 +162,19 @@ class TestPodGroupOfKai:
     async def test_the_key_means_nothing_on_pods_that_name_no_scheduler_of_ours(self) -> None:
         member = self.member("default-scheduler")
         assert await admit(member, self.around(minMember=4)) == member
+
+
+async def test_dynamos_worker_sets_made_for_volcano_are_gangs_where_that_name_is_served() -> None:
+    labels_of_set = {
+        contract.LWS_NAME: "decode-0",
+        contract.LWS_GROUP_INDEX: "0",
+        "nvidia.com/dynamo-graph-deployment-name": "dgd",
+        "instance-id": "0",
+    }
+    keys = {contract.LWS_SIZE: "3", contract.VOLCANO_GROUP: "train"}
+    member = pod(parallel("decode-0"), keys, labels_of_set, schedulerName="volcano")
+    assert await operations(member, world(VOLCANO)) == []
+    stored = await admit(member, world(VOLCANO), ("allaboard", "volcano"))
+    assert counts(stored) == ("3", "3", None)
+    assert labels(stored)[contract.LABEL_GANG].startswith("train-")
+    assert stored["spec"]["schedulerName"] == "volcano"

@@ -75,3 +75,18 @@ async def test_an_api_server_that_hangs_costs_less_than_a_second_and_a_half() ->
     assert len(around.failures) == 3
     assert 0.4 < loop.time() - before < 1.5
     await lookups.close()
+
+
+async def test_what_was_not_there_is_asked_for_again_soon() -> None:
+    world, clock = World(LLM), [0.0]
+    path = "/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs/g"
+    lookups = Lookups(world, lambda: clock[0])
+
+    async def group() -> object:
+        return (await lookups.gather(parsed(pod(LLM)), lambda *_: False, path)).group
+
+    assert await group() is None
+    world.objects[path] = {"kind": "PodGang"}
+    assert await group() is None
+    clock[0] = 0.3
+    assert await group() == {"kind": "PodGang"}

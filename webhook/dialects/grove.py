@@ -56,7 +56,12 @@ class _Ring:
 def path(pod: Pod) -> str:
     """Where the API server has the PodGang that this Pod names, "" if it names none."""
     name = pod.labels.get(contract.GROVE_PODGANG, "")
-    return _PATH.format(pod.namespace, name) if is_name(name) else ""
+    return podgang_path(pod.namespace, name) if is_name(name) else ""
+
+
+def podgang_path(namespace: str, name: str) -> str:
+    """Where the API server has this PodGang."""
+    return _PATH.format(namespace, name)
 
 
 def binding(podgang: Json | None) -> str:
