@@ -36,10 +36,12 @@ from extender.informer import Handler, Informer
 from extender.keeper import Keeper
 from extender.leadership import Leadership
 from extender.leases import Election, elector
+from extender.live import Live
 from extender.metrics import Gauges, Meters, endpoint
 from extender.mirror import Mirror
 from extender.news import News
 from extender.owners import Owners
+from extender.page import Page
 from extender.podgangs import PATH as PODGANGS
 from extender.podgangs import PodGangs
 from extender.registry import Registry
@@ -154,6 +156,7 @@ class Extender:
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.mirror = Mirror(api, self.registry, self.rounds, views, clock, lambda: self.leads)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
+        self.page = Page(Live(views, self.registry, self.room, self.store, clock, lambda: self.leads))
         self.gauges = Gauges(self.store, self.rounds, self.freshness, views, lambda: self.leads, clock)
         self.store.journal.listeners.append(self.meters.follow)
         self.podgangs = PodGangs(api, self.registry, self.room, self.news.standing, clock)
@@ -306,6 +309,7 @@ async def _serve(extender: Extender, options: Options, stack: AsyncExitStack) ->
     app = verbs.application(extender.guard, extender.barrier, lambda: extender.synced, lambda: extender.leads)
     app.middlewares.append(extender.meters.timed)
     app.router.add_get("/metrics", metrics)
+    extender.page.add_to(app)
     app.add_subapp("/debug", extender.debug.application())
     runner = verbs.runner(app)
     await runner.setup()

@@ -14,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from extender.registry import Registry
-from extender.rounds import Rounds
+from extender.rounds import Rounds, Standing
 from extender.store import PermitStore
 from extender.views import GangView, Views
 from gangs.planner import shortages
@@ -89,8 +89,8 @@ class Debug:
 
     def _domains(self, key: GangKey) -> list[Json]:
         row = self._rounds.pending.get(key)
-        if row is None or not row.gang.ready:
-            return []
+        if row is None or row.standing in (Standing.GATHERING, Standing.HELD):
+            return []  # it is not room that it waits for
         found = sorted(shortages(self._rounds.boarding(row.gang), self._room), key=lambda s: -s.have)
         return [_shortage(lack) for lack in found[:MOST_DOMAINS]]
 

@@ -133,12 +133,13 @@ class Views:
         sums: dict[str, list[int]] = {}
         for node in self._room.nodes.values():
             row = sums.setdefault(node.labels.get(NODE_CLIQUE, ""), [0, 0, 0, 0])
-            used, promised = self._taken(node.name)
+            used, promised = self.taken(node.name)
             for i, number in enumerate((1, node.allocatable.get(GPU, 0), used, promised)):
                 row[i] += number
         return [CliqueView(clique, *row) for clique, row in sorted(sums.items())]
 
-    def _taken(self, node: str) -> tuple[int, int]:
+    def taken(self, node: str) -> tuple[int, int]:
+        """GPUs of a node that bound Pods use, and that members not bound yet are promised."""
         used = promised = 0
         for uid, seat in self._room.holders(node):
             pod = self._registry.pods.get(uid)

@@ -85,6 +85,7 @@ async def serve_all(
             await _until(stop, _answers(f"{settings.extender_url}/readyz"))
             if with_scheduler:
                 await _until(stop, _answers(f"https://{LOOPBACK}:{settings.scheduler_port}/healthz"))
+            say(f"live page: {settings.extender_url}/ui")
             await _admit(api, settings, stop, say, ready)
 
 

@@ -72,6 +72,12 @@ async def test_a_waiting_gang_names_every_domain_that_can_not_take_it_nearest_fi
     assert [member["name"] for member in told["members"]] == [f"llm-{i}" for i in range(5)]
 
 
+async def test_a_gang_that_misses_members_is_not_said_to_lack_room(page: Page) -> None:
+    page.world.board(*gang(3, floor=9))
+    told = await page.get("gang/default/llm")
+    assert (told["reason"], told["domains"]) == ("GangGathering", [])
+
+
 async def test_a_gang_is_found_by_the_name_of_one_of_its_pods(page: Page) -> None:
     page.world.board(*gang(2))
     told = await page.get("gang/default/llm-1")
