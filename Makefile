@@ -43,6 +43,10 @@ parity: build ## the planner's verdicts against kube-scheduler's (PAIRS=10000: a
 manifests: setup ## write anew the manifests that follow from code
 	@$(PYTHON) -m allaboard.ship
 
+.PHONY: manifests-check
+manifests-check: build ## kustomize and Helm render the same, and a real API server takes it
+	@$(PYTHON) -m pytest tests/ship
+
 .PHONY: check
 check: setup ## lint, formatting, types, layers
 	@.venv/bin/ruff check
