@@ -15,6 +15,15 @@ UNPROTECTED ?=
 # make parity: how many (Pod, node) pairs
 PAIRS ?= 10000
 
+# make image: pin BASE_IMAGE by digest for a release; PYTHON_VERSION is that of its python3
+BASE_IMAGE ?= docker.io/library/python:3.13-slim-bookworm
+PYTHON_VERSION ?= 3.13
+IMAGE ?= allaboard:0.1.0
+ARCHITECTURE ?= $(shell uname -m)
+WHEEL_PLATFORMS = $(foreach libc,2_17 2_28 2_34,--platform manylinux_$(libc)_$(ARCHITECTURE)) \
+	--platform manylinux2014_$(ARCHITECTURE)
+DOCKER ?= docker
+
 .PHONY: help
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +48,27 @@ chaos: build ## faults over gangs on a real control plane, judged by the checker
 parity: build ## the planner's verdicts against kube-scheduler's (PAIRS=10000: about 6 minutes; SEED=1)
 	@PAIRS=$(PAIRS) SEED=$(SEED) $(PYTHON) -m pytest tests/parity -s
 
+.PHONY: wheels
+wheels: setup ## the image's content: wheels as locked, for PYTHON_VERSION, and the SBOM
+	@rm -rf dist/image && mkdir -p dist/image/wheels
+	@.venv/bin/uv export --quiet --frozen --no-dev --no-emit-project --output-file dist/image/requirements.txt
+	@.venv/bin/uv export --quiet --frozen --no-dev --format cyclonedx1.5 --preview-features sbom-export \
+		--output-file dist/image/sbom.cdx.json
+	@.venv/bin/pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+		--python-version $(PYTHON_VERSION) $(WHEEL_PLATFORMS) --dest dist/image/wheels -r dist/image/requirements.txt
+	@.venv/bin/uv build --quiet --wheel --out-dir dist/image/wheels
+
+.PHONY: image
+image: wheels ## build the image IMAGE from BASE_IMAGE (docker)
+	@$(DOCKER) build --quiet --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMAGE) .
+
 .PHONY: manifests
 manifests: setup ## write anew the manifests that follow from code
 	@$(PYTHON) -m allaboard.ship
+
+.PHONY: manifests-check
+manifests-check: build ## kustomize and Helm render the same, and a real API server takes it
+	@$(PYTHON) -m pytest tests/ship
 
 .PHONY: check
 check: setup ## lint, formatting, types, layers

@@ -59,6 +59,11 @@ def _kubernetes(name: str, minutes: float) -> Tool:
     return Tool(name, "kubernetes", KUBERNETES_VERSION, f"k8s.io/kubernetes/cmd/{name}", minutes)
 
 
+# For who ships us; a local cluster needs none of it.
+EXTRA_TOOLS: Final = {
+    tool.name: tool for tool in (Tool("helm", "helm", "v3.22.0", "helm.sh/helm/v3/cmd/helm", 1.5),)
+}
+
 # The first of a source pays for downloading and compiling what its sisters share.
 TOOLS: Final = {
     tool.name: tool

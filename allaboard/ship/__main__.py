@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from allaboard.ship.derived import write
+from allaboard.ship.files import write
 
 write(Path("manifests"))

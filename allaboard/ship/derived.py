@@ -6,7 +6,6 @@
 They are files, so that kustomize and people can read them; `make manifests` writes them anew.
 """
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,14 +26,16 @@ WITH_KAI: Final = (SCHEDULER_NAME, KAI_SCHEDULER_NAME)
 _HEAD: Final = "# Made by `make manifests`; change the code that it comes from instead: {}\n"
 
 
-def derived() -> Mapping[str, str]:
+def derived() -> dict[str, str]:
     """Content by file, relative to the manifests' folder."""
     base, kai = "base", "components/kai-compat"
+    scheduler, webhook = _HEAD.format("allaboard/dev/scheduler.py"), _HEAD.format("webhook/registration.py")
+    conditions = _conditions(registration(WITH_KAI))
     return {
-        f"{base}/scheduler/kube-scheduler.yaml": _scheduler(OURS),
-        f"{kai}/kube-scheduler.yaml": _scheduler(WITH_KAI),
-        f"{base}/webhook/registration.yaml": _registration(registration(OURS)),
-        f"{kai}/registration.yaml": _registration(_conditions(registration(WITH_KAI))),
+        f"{base}/scheduler/kube-scheduler.yaml": scheduler + rendered_scheduler(OURS),
+        f"{kai}/kube-scheduler.yaml": scheduler + rendered_scheduler(WITH_KAI),
+        f"{base}/webhook/registration.yaml": webhook + rendered_registration(registration(OURS)),
+        f"{kai}/registration.yaml": webhook + rendered_registration(conditions),
     }
 
 
@@ -46,27 +47,14 @@ def registration(profiles: tuple[str, ...]) -> Json:
     return body
 
 
-def stale(folder: Path) -> Iterator[str]:
-    """Files in the folder that are not what the code says."""
-    for name, text in derived().items():
-        path = folder / name
-        if not path.is_file() or path.read_text() != text:
-            yield name
-
-
-def write(folder: Path) -> None:
-    """Write them all."""
-    for name, text in derived().items():
-        (folder / name).write_text(text)
-
-
 def _conditions(body: Json) -> Json:
     """A patch with nothing but what depends on the scheduler names."""
     entries = [{key: entry[key] for key in ("name", "matchConditions")} for entry in body["webhooks"]]
     return {**body, "metadata": {"name": body["metadata"]["name"]}, "webhooks": entries}
 
 
-def _scheduler(profiles: tuple[str, ...]) -> str:
+def rendered_scheduler(profiles: tuple[str, ...]) -> str:
+    """kube-scheduler's configuration beside an extender in a Pod."""
     settings = Settings(
         kubeconfig=None,
         profiles=profiles,
@@ -77,20 +65,29 @@ def _scheduler(profiles: tuple[str, ...]) -> str:
         state_dir=Path(),
         election=Election("scheduler", OUR_LEASE),
     )
-    return _HEAD.format("allaboard/dev/scheduler.py") + _yaml(configuration(settings))
+    return _yaml(configuration(settings))
 
 
-def _registration(body: Json) -> str:
-    return _HEAD.format("webhook/registration.py") + _yaml(body)
+def rendered_registration(body: Json) -> str:
+    """A registration as YAML."""
+    return _yaml(body)
 
 
 class _Plain(yaml.SafeDumper):
-    """Repeats what is repeated, instead of pointing at it."""
+    """Repeats what is repeated, instead of pointing at it; CEL in double quotes, as it has single ones."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if "'" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Plain.add_representer(str, _text)
+
+
 def _yaml(body: Json) -> str:
-    text: str = yaml.dump(body, Dumper=_Plain, sort_keys=False, width=110)
+    text: str = yaml.dump(body, Dumper=_Plain, sort_keys=False, width=10**6)
     return text

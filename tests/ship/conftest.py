@@ -21,6 +21,12 @@ def kubectl(cluster: Cluster) -> Kubectl:
     return lambda *arguments, **options: kubectl_of(cluster.kubeconfig, *arguments, **options)
 
 
+@pytest.fixture
+def cluster_kubeconfig(cluster: Cluster) -> Path:
+    """The tests' cluster, for tools that are no kubectl."""
+    return cluster.kubeconfig
+
+
 def kubectl_of(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
     """Run kubectl; raises AssertionError with what it printed."""
     command = [str(find("kubectl")), f"--kubeconfig={kubeconfig}", *arguments]

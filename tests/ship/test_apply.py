@@ -3,13 +3,11 @@
 import json
 from base64 import b64encode
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from allaboard.ship.derived import stale, write
 from certs import issue
 from extender.api import JSON_PATCH, Api, ApiError
 from tests.ship.conftest import MANIFESTS, NAMESPACE, Kubectl
@@ -18,19 +16,6 @@ from tests.waiting import eventually
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-allaboard"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/allaboard-webhook-certificates"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-
-
-def test_manifests_that_follow_from_code_say_what_the_code_says() -> None:
-    assert list(stale(MANIFESTS)) == [], "run `make manifests`"
-
-
-def test_a_manifest_that_is_behind_the_code_is_found_and_mended(tmp_path: Path) -> None:
-    for name in ("base/scheduler", "base/webhook", "components/kai-compat"):
-        (tmp_path / name).mkdir(parents=True)
-    assert len(list(stale(tmp_path))) == 4
-    write(tmp_path)
-    (tmp_path / "base/webhook/registration.yaml").write_text("webhooks: []\n")
-    assert list(stale(tmp_path)) == ["base/webhook/registration.yaml"]
 
 
 @pytest.mark.cluster
