@@ -36,6 +36,9 @@ from extender.leases import Election, elector
 from extender.metrics import Gauges, endpoint
 from extender.news import News
 from extender.owners import Owners
+from extender.queue_status import QueueStatus
+from extender.queues import PATH as QUEUES
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.slipped import Slipped
@@ -48,7 +51,7 @@ from extender.volumes import CLAIMS, VOLUMES, ClaimKey, Volumes
 from gangs.planner import place
 from gangs.room import Room
 
-PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "preconditions"})
+PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "preconditions", "limits"})
 
 _DEBOUNCE_SECONDS: Final = 0.005  # one round for a burst of watch events
 _IDLE_SECONDS: Final = 0.5  # clocks of boardings and back-offs are looked at this often
@@ -85,13 +88,19 @@ class Extender:
         self.owners = Owners()
         self.registry = Registry(self.owners)
         self.room = Room()
+        self.queues = Queues(self.room, self.wake.set, limited="limits" not in off)
         self.freshness = Freshness(clock)
         self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
         self.leadership = Leadership(elector(api, options.election, clock), clock, self._changed_hands)
         binder = Binder(api, self._term, preconditions="preconditions" not in off)
         self.barrier = Barrier(
-            binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
+            binder,
+            self.registry,
+            self.room,
+            self.queues,
+            closed="barrier" not in off,
+            guarded="guard" not in off,
         )
         self.store = PermitStore(self.registry, self.room, self.barrier, clock, random.random, self.wake.set)
         self.pods = Pods(
@@ -112,6 +121,7 @@ class Extender:
             self.registry,
             self.room,
             self.store,
+            self.queues,
             self.grants,
             clock,
             self.topologies.lifted,
@@ -119,19 +129,21 @@ class Extender:
             self.volumes.shape,
         )
         guard = OpenGuard if "guard" in off else Guard
-        self.guard = guard(self.registry, self.room, self.store, self.rounds)
+        self.guard = guard(self.registry, self.room, self.store, self.rounds, self.queues)
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
+        self.queue_status = QueueStatus(api, self.queues, self.registry, clock)
         self.events = EventWriter(api, clock)
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
         handlers: dict[str, Handler] = {
             "/api/v1/nodes": Nodes(self.registry, self.room, self.store, self.wake.set),
+            QUEUES: self.queues,
             VOLUMES: self.volumes.volumes,
             CLAIMS: self.volumes.claims,
             "/api/v1/pods": self.pods,
@@ -167,6 +179,7 @@ class Extender:
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
+            await self.queue_status.write()
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""
@@ -208,6 +221,7 @@ class Extender:
         self.grants.abandon()
         self.store.reset()
         self.rounds.restart()
+        self.queue_status.forget()
         self.wake.set()
 
     def _awaits_topology(self) -> bool:

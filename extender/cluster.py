@@ -12,11 +12,11 @@ from extender import wire
 from extender.api import Json
 from extender.owners import Owners, wanted
 from extender.registry import Registry
-from extender.store import PermitStore, owner_name
+from extender.store import PermitStore, seat_of
 from gangs.nodes import Node, blocker
 from gangs.permits import Bound
 from gangs.pods import Pod
-from gangs.room import Room, Seat, domain_of
+from gangs.room import Room, domain_of
 
 
 class Pods:
@@ -98,7 +98,7 @@ class Pods:
 
     def _seat(self, pod: Pod) -> None:
         if pod.seated:
-            self._room.take(pod.uid, Seat(pod.node, pod.shape.requests, owner_name(pod)))
+            self._room.take(pod.uid, seat_of(pod, pod.node))
         elif self._store.seat(pod) is None:
             self._room.give(pod.uid)
 

@@ -9,6 +9,7 @@ changed text re-queues the Pod.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.store import PermitStore
@@ -32,11 +33,14 @@ class Verdict:
 class Guard:
     """Answers kube-scheduler's filter, prioritize and preempt calls."""
 
-    def __init__(self, registry: Registry, room: Room, store: PermitStore, rounds: Rounds) -> None:
+    def __init__(
+        self, registry: Registry, room: Room, store: PermitStore, rounds: Rounds, queues: Queues
+    ) -> None:
         self._registry = registry
         self._room = room
         self._store = store
         self._rounds = rounds
+        self._queues = queues
 
     def filter(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
         """Which of the nodes the Pod may use. pod: as kube-scheduler sees it, which may lag."""
@@ -75,6 +79,8 @@ class Guard:
         return [node for node, uids in victims.items() if not self._breaks_a_gang(uids)]
 
     def _filter_loose(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
+        if why := self._queues.refusal(pod):
+            return Verdict((), dict.fromkeys(nodes, why))
         passed, refused = [], {}
         for name in nodes:
             node = self._room.nodes.get(name)

@@ -61,6 +61,7 @@ class Pod:
     gang: the gang label, "" for a loose Pod. node, nominated: "" while there is none.
     created, bound_at: epoch seconds; bound_at is 0 while unbound.
     partition_index: the raw NVCF annotation, "" without one.
+    queue: the queue on whose account it is, "" for none.
     claims: names of its PersistentVolumeClaims.
     opted_out: whether it tells the webhook to leave it alone.
     version: the API server's resourceVersion, a precondition of our writes.
@@ -84,6 +85,7 @@ class Pod:
     demand: Demand = Demand()
     plan: Plan | None = None
     partition_index: str = ""
+    queue: str = ""
     claims: tuple[str, ...] = ()
     opted_out: bool = False
     version: str = ""

@@ -127,6 +127,7 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
         ),
         plan=PLAN,
         partition_index="0",
+        queue="default-queue",
         version="1",
     )
 

@@ -16,6 +16,7 @@ from extender.cluster import Nodes, Pods
 from extender.guard import Guard
 from extender.news import News
 from extender.owners import Owners
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import GrantWriter, Rounds, Standing
 from extender.store import PermitStore
@@ -133,7 +134,8 @@ class World:
         self.room = make_room({"a": 4} if cliques is None else cliques)
         self.term = "7"
         binder = Binder(self.api, lambda: self.term)
-        self.barrier = Barrier(binder, self.registry, self.room)
+        self.queues = Queues(self.room, self._wake)
+        self.barrier = Barrier(binder, self.registry, self.room, self.queues)
         self.store = PermitStore(self.registry, self.room, self.barrier, time, lambda: 0.0, self._wake)
         profiles = frozenset({contract.SCHEDULER_NAME})
         self.pods = Pods(profiles, self.registry, self.room, self.store, lambda: self.term, time, self._wake)
@@ -144,12 +146,13 @@ class World:
             self.registry,
             self.room,
             self.store,
+            self.queues,
             writer or self.written,
             time,
             self._is_lifted,
             shape=self.volumes.shape,
         )
-        self.guard = Guard(self.registry, self.room, self.store, self.rounds)
+        self.guard = Guard(self.registry, self.room, self.store, self.rounds, self.queues)
         self.absentees = Absentees(self.api, time)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
 
