@@ -44,6 +44,9 @@ from extender.owners import Owners
 from extender.page import Page
 from extender.podgangs import PATH as PODGANGS
 from extender.podgangs import PodGangs
+from extender.queue_status import QueueStatus
+from extender.queues import PATH as QUEUES
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.shapes import Shapes
@@ -59,7 +62,7 @@ from extender.volumes import CLAIMS, VOLUMES, Volumes
 from gangs.planner import place
 from gangs.room import Room
 
-PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "order", "preconditions"})
+PROTECTIONS: Final = frozenset({"barrier", "guard", "domain", "limits", "order", "preconditions"})
 
 _DEBOUNCE_SECONDS: Final = 0.005  # one round for a burst of watch events
 _IDLE_SECONDS: Final = 0.5  # clocks of boardings and back-offs are looked at this often
@@ -102,6 +105,7 @@ class Extender:
         self.devices = Devices(self._devices_changed)
         self.claims = Claims(self.devices, self.room, self._claim_changed)
         shapes = Shapes(self.volumes, self.claims)
+        self.queues = Queues(self.room, self.wake.set, limited="limits" not in off)
         self.freshness = Freshness(clock)
         self._stale: tuple[str, ...] = ()
         self.slipped = Slipped(api, self.owners, options.profiles, clock)
@@ -112,7 +116,12 @@ class Extender:
             api, self._term, preconditions="preconditions" not in off, retried=retried("binding").inc
         )
         self.barrier = Barrier(
-            binder, self.registry, self.room, closed="barrier" not in off, guarded="guard" not in off
+            binder,
+            self.registry,
+            self.room,
+            self.queues,
+            closed="barrier" not in off,
+            guarded="guard" not in off,
         )
         self.store = PermitStore(
             self.registry, self.room, self.barrier, clock, random.random, self.wake.set, shapes
@@ -142,6 +151,7 @@ class Extender:
             self.registry,
             self.room,
             self.store,
+            self.queues,
             self.grants,
             clock,
             self.topologies.lifted,
@@ -150,7 +160,7 @@ class Extender:
             HeedlessKeeper if "order" in off else Keeper,
         )
         guard = OpenGuard if "guard" in off else Guard
-        self.guard = guard(self.registry, self.room, self.store, self.rounds, shapes)
+        self.guard = guard(self.registry, self.room, self.store, self.rounds, self.queues, shapes)
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
@@ -169,6 +179,7 @@ class Extender:
             lambda reason: self.meters.events.labels(reason.value).inc(),
             self.meters.events_lost.inc,
         )
+        self.queue_status = QueueStatus(api, self.queues, self.registry, clock)
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
@@ -178,6 +189,7 @@ class Extender:
             SLICES: self.devices.slices,
             TEMPLATES: self.claims.templates,
             RESOURCE_CLAIMS: self.claims.claims,
+            QUEUES: self.queues,
             VOLUMES: self.volumes.volumes,
             CLAIMS: self.volumes.claims,
             "/api/v1/pods": self.pods,
@@ -220,6 +232,7 @@ class Extender:
             self.events.put(await self.stale.end())
             self.events.put(await self.slipped.tell())
             await self.podgangs.write(self.rounds.pending.keys())
+            await self.queue_status.write()
 
     async def follow_podgangs(self) -> None:
         """Watch Grove's PodGangs once there are any to watch; nothing waits for that."""
@@ -279,6 +292,7 @@ class Extender:
         self.store.reset()
         self.rounds.restart()
         self.podgangs.recheck()
+        self.queue_status.forget()
         self.wake.set()
 
     def _awaits_topology(self) -> bool:

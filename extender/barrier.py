@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from extender.binder import GIVEN_UP, Binder
 from extender.cluster import Pods
+from extender.queues import Queues
 from extender.registry import Registry
-from extender.store import PermitStore, owner_name
+from extender.store import PermitStore, seat_of
 from gangs.permits import Arrived, Unbound, Withdrew
 from gangs.pods import Pod
-from gangs.room import Room, Seat, fitting
+from gangs.room import Room, fitting
 from gangs.sentences import REFUSED_PROMISED
 
 # kube-scheduler gives a bind up after httpTimeout (9 min); ours must end before that.
@@ -33,11 +34,19 @@ class Barrier:
     """
 
     def __init__(
-        self, binder: Binder, registry: Registry, room: Room, *, closed: bool = True, guarded: bool = True
+        self,
+        binder: Binder,
+        registry: Registry,
+        room: Room,
+        queues: Queues,
+        *,
+        closed: bool = True,
+        guarded: bool = True,
     ) -> None:
         self._binder = binder
         self._registry = registry
         self._room = room
+        self._queues = queues
         self._closed = closed
         self._guarded = guarded
         self._waiting: dict[str, asyncio.Future[str]] = {}
@@ -118,10 +127,12 @@ class Barrier:
         self._answer(pod.uid, why)
 
     async def _bind_loose(self, pod: Pod, node: str) -> str:
-        # Checked and taken in one go: two loose Pods can't both get the last room beside a promise.
+        # Checked and taken in one go: two loose Pods can't both get the last room, or the rest of a limit.
+        if why := self._queues.refusal(pod):
+            return why
         if self._guarded and not self._has_room(pod, node):
             return REFUSED_PROMISED
-        self._room.take(pod.uid, Seat(node, pod.shape.requests, owner_name(pod)))
+        self._room.take(pod.uid, seat_of(pod, node, pod.shape))
         try:
             return await self._create(pod, node)
         finally:  # kube-scheduler may also have hung up

@@ -13,11 +13,11 @@ from extender import wire
 from extender.api import Json
 from extender.owners import Owners, wanted
 from extender.registry import Registry
-from extender.store import PermitStore, owner_name
+from extender.store import PermitStore, seat_of
 from gangs.nodes import Node, Shape, blocker
 from gangs.permits import Bound
 from gangs.pods import Pod
-from gangs.room import Room, Seat, domain_of
+from gangs.room import Room, domain_of
 
 
 class Pods:
@@ -107,7 +107,7 @@ class Pods:
     def _seat(self, pod: Pod) -> None:
         node = pod.node if pod.seated else self._store.seat(pod)
         if node:
-            self._room.take(pod.uid, Seat(node, self._shape(pod).requests, owner_name(pod)))
+            self._room.take(pod.uid, seat_of(pod, node, self._shape(pod)))
         else:
             self._room.give(pod.uid)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import Rounds
 from extender.store import PermitStore
@@ -39,6 +40,7 @@ class Guard:
         room: Room,
         store: PermitStore,
         rounds: Rounds,
+        queues: Queues,
         shape: Callable[[Pod], Shape] = attrgetter("shape"),
     ) -> None:
         self._shape = shape
@@ -46,6 +48,7 @@ class Guard:
         self._room = room
         self._store = store
         self._rounds = rounds
+        self._queues = queues
 
     def filter(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
         """Which of the nodes the Pod may use. pod: as kube-scheduler sees it, which may lag."""
@@ -84,6 +87,8 @@ class Guard:
         return [node for node, uids in victims.items() if not self._breaks_a_gang(uids)]
 
     def _filter_loose(self, pod: Pod, nodes: Sequence[str]) -> Verdict:
+        if why := self._queues.refusal(pod):
+            return Verdict((), dict.fromkeys(nodes, why))
         passed, refused = [], {}
         requests = self._shape(pod).requests
         for name in nodes:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gangs.muster import Muster
-from gangs.order import rank
 from gangs.planner import Boarding, Kept, domain_to_keep, domains_to_keep, holds_when_empty
 from gangs.pods import GangKey
 from gangs.room import Room
@@ -23,18 +22,33 @@ class Keeper:
         self._room = room
         self._head: Muster | None = None
         self._looked = (-1, -1)
+        self._ahead: set[GangKey] = set()
+        self._passed = False
 
     @property
     def head(self) -> GangKey | None:
         """The gang for which a domain is kept, or would be if one could hold it."""
         return self._head.key if self._head else None
 
+    def begin(self) -> None:
+        """A round begins: who is ahead of the head is to be seen."""
+        self._ahead.clear()
+        self._passed = False
+
+    def meet(self, gang: Muster) -> None:
+        """This gang's turn in the round has come; whoever's comes before the head's is ahead of it."""
+        if self.head == gang.key:
+            self._passed = True
+        elif not self._passed:
+            self._ahead.add(gang.key)
+
     def kept_from(self, gang: Muster) -> Kept | None:
         """What this gang may not use; nothing is kept from the head and from those ahead of it."""
-        return self.kept if self._head and rank(gang) > rank(self._head) else None
+        return None if self.head == gang.key or gang.key in self._ahead else self.kept
 
     def keep_for(self, gang: Muster, boarding: Callable[[Muster], Boarding]) -> None:
         """This gang is the head now; looks for its domain anew only where something has changed."""
+        self._passed = True
         looked = self._room.changes, gang.floor
         if self.head == gang.key and self._looked == looked:
             return
@@ -53,3 +67,4 @@ class Keeper:
     def release(self) -> None:
         """Nobody is the head."""
         self.kept = self._head = None
+        self._passed = False

@@ -16,6 +16,7 @@ from gangs import sentences
 from gangs.muster import Muster
 from gangs.planner import explain
 from gangs.pods import GangKey, Owner, Pod
+from gangs.queues import sentences as queue_sentences
 from gangs.reasons import Reason
 from gangs.room import Room
 
@@ -88,6 +89,12 @@ class News:
         """Why this gang waits."""
         gang = row.gang
         match row.standing:
+            case Standing.NO_QUEUE:
+                problem = self._rounds.line.problem(gang)
+                return queue_sentences.no_queue(gang, problem) if problem else ""
+            case Standing.OVER_LIMIT:
+                excess = self._rounds.line.excesses.get(gang.key)
+                return queue_sentences.over_limit(gang, excess) if excess else ""
             case Standing.GATHERING:
                 return sentences.gathering(gang, self._refused(gang.key))
             case Standing.HELD:

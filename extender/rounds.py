@@ -15,17 +15,18 @@ from operator import attrgetter
 from typing import Final, Protocol
 
 from extender.keeper import Keeper
+from extender.line import Bid, Line, bid
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.store import PermitStore
 from gangs import contract
 from gangs.muster import Muster
 from gangs.nodes import Node, Shape
 from gangs.notes import Note
-from gangs.order import in_order
 from gangs.packing import Candidate
 from gangs.parts import Part, Site
 from gangs.permits import Granted
-from gangs.planner import Boarding, Kept, Placement, for_equals, place
+from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, place
 from gangs.pods import GangKey, Pod
 from gangs.reasons import Reason
 from gangs.room import Domain, Room, domain_of
@@ -43,6 +44,8 @@ class Standing(StrEnum):
     BACKING_OFF = Reason.BACKING_OFF
     WAITING = Reason.WAITING
     FOLLOWING = Reason.FOLLOWING
+    NO_QUEUE = Reason.NO_QUEUE
+    OVER_LIMIT = Reason.OVER_LIMIT
 
 
 class GrantWriter(Protocol):
@@ -58,6 +61,7 @@ class Pending:
 
     gang: Muster
     unseated: tuple[Pod, ...]
+    bid: Bid
     standing: Standing
 
 
@@ -72,6 +76,7 @@ class Rounds:
         registry: Registry,
         room: Room,
         store: PermitStore,
+        queues: Queues,
         writer: GrantWriter,
         clock: Callable[[], float],
         lifted: Callable[[Note], bool],
@@ -82,6 +87,8 @@ class Rounds:
         self.pending: dict[GangKey, Pending] = {}
         self.moved: set[GangKey] = set()  # gangs that may look otherwise now; whoever mirrors them empties it
         self.keeper = keeper(room)
+        self.line = Line(queues)
+        self._queues = queues
         self._registry = registry
         self._room = room
         self._store = store
@@ -90,7 +97,8 @@ class Rounds:
         self._lifted = lifted
         self._planner = planner
         self._shape = shape
-        self._rejected: dict[GangKey, tuple[int, Kept | None]] = {}
+        self._rejected: dict[GangKey, tuple[int, Kept | None, int]] = {}
+        self._hopes: dict[GangKey, tuple[tuple[int, int, int], bool]] = {}
         self._restarted = True
 
     def run(self) -> None:
@@ -98,9 +106,14 @@ class Rounds:
         self._collect()
         if self.keeper.head not in self.pending:
             self.keeper.release()
+        self.line = Line(self._queues)
+        self.keeper.begin()
         head: GangKey | None = None
-        for gang in in_order(p.gang for p in self.pending.values()):
+        for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._resumed()):
+            self.keeper.meet(gang)
             standing = self._consider(gang)
+            if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
+                self.line.reserve(self.pending[gang.key].bid, self._has_hope)
             if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
                 head = gang.key
                 self.keeper.keep_for(gang, self.boarding)
@@ -170,13 +183,14 @@ class Rounds:
             live = [p for p in self._registry.members(key) if p.live]
             if not live:
                 self._store.forget(key)
+                self._hopes.pop(key, None)
                 continue
             seats = self._store.permit(key).seats
             unseated = tuple(p for p in live if not p.node and p.uid not in seats)
             # While a gang is being bound there is news of it all the time, and nothing to plan.
             gang = self._registry.muster(key) if unseated else None
             if gang:
-                self.pending[key] = Pending(gang, unseated, Standing.GATHERING)
+                self.pending[key] = Pending(gang, unseated, bid(gang, seats.keys()), Standing.GATHERING)
         self._registry.changed.clear()
 
     def _consider(self, gang: Muster) -> Standing | None:
@@ -186,6 +200,8 @@ class Rounds:
             return self.pending[gang.key].standing  # surplus; its turn comes once the floor is aboard
         if any(note.blocking and not self._lifted(note) for note in gang.notes):
             return Standing.HELD
+        if self.line.problem(gang):
+            return Standing.NO_QUEUE
         if not gang.whole or not self._settled(gang) or all(p.uid in permit.seats for p in gang.ready):
             return Standing.GATHERING
         if self._clock() < permit.not_before:
@@ -201,13 +217,20 @@ class Rounds:
 
     def _board(self, gang: Muster) -> Standing | None:
         kept = self.keeper.kept_from(gang)
-        if self._rejected.get(gang.key) == (self._room.growth, kept):
+        admitted = self.line.admitted(self.pending[gang.key].bid)
+        if not admitted:
+            return Standing.OVER_LIMIT
+        tried = self._room.growth, kept, len(admitted)
+        if self._rejected.get(gang.key) == tried:
             return Standing.WAITING
         boarding = self.boarding(gang)
+        if len(admitted) < len(boarding.members):
+            uids = {pod.uid for pod in admitted}
+            boarding = replace(boarding, members=tuple(m for m in boarding.members if m.uid in uids))
         placement = self._plan(boarding, kept)
         if placement is None:
             if not boarding.avoid:  # what is avoided now may be tried again later, without any news
-                self._rejected[gang.key] = self._room.growth, kept
+                self._rejected[gang.key] = tried
             return Standing.WAITING
         self._grant(gang, placement)
         left = [p for p in gang.ready if p.uid not in self._store.permit(gang.key).seats]
@@ -230,6 +253,7 @@ class Rounds:
         granted = Granted(placement.nodes, placement.domain, gang.missing, deadline, subgroups)
         self._store.apply(gang.key, granted)
         seats = [(p, placement.nodes[p.uid]) for p in gang.ready if p.uid in placement.nodes]
+        self.line.granted(pod for pod, _ in seats)
         self._writer.grant(gang, seats, placement.domain, self._store.permit(gang.key).deadline)
 
     def _settled(self, gang: Muster) -> bool:
@@ -241,8 +265,24 @@ class Rounds:
 
     def _lacks_floor(self, gang: Muster) -> bool:
         """Whether a domain is worth keeping for it: surplus would hold its own domain for ever."""
-        seated = len(gang.bound) + len(self._store.permit(gang.key).seats)
-        return gang.in_domains and seated < gang.floor
+        return gang.in_domains and self._short(gang)
+
+    def _short(self, gang: Muster) -> bool:
+        """Whether fewer than its floor have seats."""
+        return len(gang.bound) + len(self._store.permit(gang.key).seats) < gang.floor
+
+    def _has_hope(self, gang: Muster) -> bool:
+        """Whether some domain could hold it if nobody else were there; looked at anew when nodes change."""
+        asked = self._room.changes, gang.floor, len(gang.ready)
+        known = self._hopes.get(gang.key)
+        if known is None or known[0] != asked:
+            wanted = replace(self.boarding(gang), avoid=frozenset())
+            known = self._hopes[gang.key] = asked, domain_to_keep(wanted, self._room) is not None
+        return known[1]
+
+    def _resumed(self) -> set[GangKey]:
+        """After a restart: gangs with a plan in force, which are looked at before all others."""
+        return {key for key, row in self.pending.items() if self._restarted and self._hints(row.gang.ready)}
 
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
         """After a restart: where an earlier plan, still in force, had put these members."""

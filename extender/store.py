@@ -142,9 +142,9 @@ class PermitStore:
                 self._room.give(uid)
         for uid, node in after.seats.items():
             if before.seats.get(uid) != node and (pod := self._registry.pods.get(uid)):
-                self._room.take(uid, Seat(node, self._shape(pod).requests, owner_name(pod)))
+                self._room.take(uid, seat_of(pod, node, self._shape(pod)))
 
 
-def owner_name(pod: Pod) -> str:
-    """How sentences name whoever holds room: the controller, else the Pod."""
-    return pod.owner.name if pod.owner else pod.name
+def seat_of(pod: Pod, node: str, shape: Shape) -> Seat:
+    """The Pod's seat on a node. Sentences name its controller as the holder, else the Pod."""
+    return Seat(node, shape.requests, pod.owner.name if pod.owner else pod.name, pod.queue)

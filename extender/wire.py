@@ -20,6 +20,8 @@ from gangs.nodes import Node, Requirement, Shape, Taint, Term, Toleration
 from gangs.notes import decode
 from gangs.pods import Demand, DeviceClaim, Owner, Plan, Pod
 from gangs.quantities import amount
+from gangs.queues.amounts import RESOURCES, UNLIMITED, Amounts
+from gangs.queues.tree import DEFAULT_PRIORITY, Queue
 from gangs.requests import pod_requests
 from gangs.subgroups import decode as subgroups
 from gangs.subgroups import keys
@@ -50,13 +52,14 @@ def pod(obj: Json) -> Pod:
     """A core/v1 Pod."""
     meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    gang = labels.get(contract.LABEL_GANG, "")
     return Pod(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
         shape=_shape(meta["namespace"], labels, spec),
         scheduler=spec.get("schedulerName", ""),
-        gang=labels.get(contract.LABEL_GANG, ""),
+        gang=gang,
         node=spec.get("nodeName", ""),
         nominated=status.get("nominatedNodeName", ""),
         terminal=status.get("phase") in _TERMINAL,
@@ -70,15 +73,40 @@ def pod(obj: Json) -> Pod:
         demand=_demand(annotations, grove=contract.GROVE_PODGANG in labels),
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
+        queue=labels.get(contract.LABEL_QUEUE) or (contract.DEFAULT_QUEUE if gang else ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
         device_claims=_device_claims(spec, status),
         covered=_covered(status),
-        queue=labels.get(contract.LABEL_QUEUE, ""),
         pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
         opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         ready=_holds(status, "Ready"),
         version=meta.get("resourceVersion", ""),
     )
+
+
+def queue(obj: Json) -> Queue:
+    """A scheduling.run.ai/v2 Queue. What it doesn't say is 0, and less than 0 is unlimited, as in KAI."""
+    spec = obj.get("spec") or {}
+    rows = [(spec.get("resources") or {}).get(resource) or {} for resource in RESOURCES]
+    quota, limit = ([_most(row.get(key)) for row in rows] for key in ("quota", "limit"))
+    priority = spec.get("priority")
+    return Queue(
+        name=obj["metadata"]["name"],
+        parent=spec.get("parentQueue") or "",
+        priority=DEFAULT_PRIORITY if priority is None else priority,
+        quota=_in_our_units(quota),
+        limit=_in_our_units(limit),
+        weight=Amounts(*(max(0.0, row.get("overQuotaWeight") or 0.0) for row in rows)),
+    )
+
+
+def _most(number: float | None) -> float:
+    return UNLIMITED if number is not None and number < 0 else number or 0.0
+
+
+def _in_our_units(amounts: list[float]) -> Amounts:
+    gpu, cpu, megabytes = amounts
+    return Amounts(gpu, cpu, megabytes * 10**6)
 
 
 def plan_annotation(plan: Plan) -> str:

@@ -113,6 +113,11 @@ class Muster:
         return any(p.created <= first and p.valid_plan for p in self.ready)
 
     @cached_property
+    def queue(self) -> str:
+        """The queue by which it boards: the oldest member's, as KAI looks at it only once."""
+        return min(self.everyone, key=lambda p: (p.created, natural(p.name))).queue
+
+    @cached_property
     def priority(self) -> int:
         """The highest priority among the live members."""
         return max((p.priority for p in self.everyone), default=0)

@@ -73,7 +73,7 @@ class Pod:
     partition_index: the raw NVCF annotation, "" without one.
     claims: names of its PersistentVolumeClaims. device_claims: its ResourceClaims; one may have been made by
     kube-scheduler to stand for its extended resources, named in covered.
-    queue: the queue label. pod_group: the PodGroup of KAI's that it names.
+    queue: the queue on whose account it is, "" for none. pod_group: the PodGroup of KAI's that it names.
     opted_out: whether it tells the webhook to leave it alone.
     ready: whether its condition Ready holds.
     version: the API server's resourceVersion, a precondition of our writes.

@@ -14,6 +14,8 @@ class Reason(StrEnum):
     GATHERING = "GangGathering"
     HELD = "GangHeld"
     WAITING = "GangWaiting"
+    NO_QUEUE = "GangHasNoQueue"
+    OVER_LIMIT = "GangOverLimit"
     FOLLOWING = "GangFollowing"
     BACKING_OFF = "GangBackingOff"
     GRANTED = "GangGranted"
@@ -36,6 +38,8 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.GATHERING: "Members are missing: not created yet, refused by a quota, or held by another gate.",
     Reason.HELD: "What was asked for can't be understood; the event names object, field and what is allowed.",
     Reason.WAITING: "All members are here and no domain has room; the nearest and its shortage are named.",
+    Reason.NO_QUEUE: "Its queue does not exist, is no leaf, or is part of a cycle.",
+    Reason.OVER_LIMIT: "All members are here, but they would take its queue, or one above, over its limit.",
     Reason.FOLLOWING: "It boards after another gang, which is not aboard yet (a scaled gang after its base).",
     Reason.BACKING_OFF: "A boarding was cancelled and the next has not begun.",
     Reason.GRANTED: "Every member has a place; told where the boarding lasts longer than two seconds.",

@@ -19,6 +19,7 @@ from gangs.contract import GPU
 from gangs.devices import class_of
 from gangs.nodes import Node, Shape, blocker
 from gangs.ports import on_every_node, port_of
+from gangs.queues.amounts import NOTHING, Amounts, amounts_of
 
 Level = tuple[str, ...]
 """Node label keys that a domain shares, widest first; () is the whole cluster."""
@@ -31,11 +32,15 @@ _MAX_VIEWS: Final = 64  # cached (level, shape) pairs; older ones are computed a
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Room that a holder has on a node. owner: how sentences name the holder ("job-7")."""
+    """Room that a holder has on a node.
+
+    owner: how sentences name the holder ("job-7"). queue: on whose account it holds it, "" for none.
+    """
 
     node: str
     requests: Mapping[str, int]
     owner: str
+    queue: str = ""
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ class Room:
         self.growth = 0  # rises whenever room may have become available
         self.changes = 0  # rises whenever a node is added, changed or dropped
         self._lost: dict[str, Mapping[str, str]] = {}
+        self.held: dict[str, Amounts] = {}  # by queue
         self._used: dict[str, dict[str, int]] = {}
         self._holders: dict[str, set[str]] = {}
         self._views: dict[tuple[Level, Shape], _View] = {}
@@ -97,6 +103,8 @@ class Room:
         used = self._used.setdefault(seat.node, {})
         for name, value in seat.requests.items():
             used[name] = used.get(name, 0) + value
+        if seat.queue:
+            self.held[seat.queue] = self.held.get(seat.queue, NOTHING) + amounts_of(seat.requests)
         self._touch(seat.node)
 
     def give(self, holder: str) -> None:
@@ -108,6 +116,8 @@ class Room:
         used = self._used[seat.node]
         for name, value in seat.requests.items():
             used[name] -= value
+        if seat.queue:
+            self.held[seat.queue] -= amounts_of(seat.requests)
         self.growth += 1
         self._touch(seat.node)
 

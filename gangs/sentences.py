@@ -22,6 +22,8 @@ MAX_SUBGROUPS: Final = 3
 REFUSED_WAITING: Final = "gang is waiting for its permit to board (see the Pod's events)"
 REFUSED_OTHER_NODE: Final = "gang boards another node"
 REFUSED_PROMISED: Final = "room is promised to a gang"
+REFUSED_LIMIT: Final = "the Pod's queue, or one above it, has reached its limit (kubectl describe queue)"
+REFUSED_QUEUE: Final = "the Pod's queue (label kai.scheduler/queue) does not exist or takes no Pods"
 
 
 def gathering(gang: Muster, refused: str = "") -> str:

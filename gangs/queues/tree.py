@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
+from typing import Final
 
 from gangs.queues.amounts import NOTHING, Amounts
+
+DEFAULT_PRIORITY: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Queue:
 
     name: str
     parent: str = ""
-    priority: int = 100
+    priority: int = DEFAULT_PRIORITY
     quota: Amounts = NOTHING
     limit: Amounts = NOTHING
     weight: Amounts = NOTHING

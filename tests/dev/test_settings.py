@@ -145,7 +145,8 @@ def test_profiles_that_name_nobody_are_refused(kubeconfig: Path, profiles: str, 
 def test_only_protections_that_exist_can_be_switched_off(kubeconfig: Path) -> None:
     assert settled(kubeconfig, unprotected="guard,barrier").unprotected == {"barrier", "guard"}
     with pytest.raises(
-        UserError, match=r"no such protection: gate \(there are: barrier, domain, guard, preconditions\)"
+        UserError,
+        match=r"no such protection: gate \(there are: barrier, domain, guard, limits, order, preconditions\)",
     ):
         settled(kubeconfig, unprotected="gate,guard")
 

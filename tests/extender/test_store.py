@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.store import REFUSAL_SECONDS, owner_name
+from extender.store import REFUSAL_SECONDS, seat_of
 from gangs.contract import GPU
 from gangs.permits import BOARDING_SECONDS, QUIET_SECONDS, Arrived, Bound, Granted
 from tests.builders import KEY, LEVEL, make_loose, make_members, make_owner, make_pod
@@ -104,5 +104,5 @@ def test_word_of_a_member_that_has_no_seat_changes_no_other() -> None:
 
 
 def test_whoever_holds_room_is_named_by_its_controller() -> None:
-    assert owner_name(make_pod(owner=make_owner("mine"))) == "mine"
-    assert owner_name(make_pod("llm-0")) == "llm-0"
+    for pod, name in ((make_pod(owner=make_owner("mine")), "mine"), (make_pod("llm-0"), "llm-0")):
+        assert seat_of(pod, "a0", pod.shape).owner == name

@@ -128,6 +128,7 @@ def test_every_field_of_a_pod_that_matters_is_read() -> None:
         plan=PLAN,
         partition_index="0",
         ready=True,
+        queue="default-queue",
         version="1",
     )
 

@@ -17,6 +17,7 @@ from extender.cluster import Nodes, Pods
 from extender.guard import Guard
 from extender.news import News
 from extender.owners import Owners
+from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import GrantWriter, Rounds, Standing
 from extender.shapes import Shapes
@@ -136,7 +137,8 @@ class World:
         self.room = make_room({"a": 4} if cliques is None else cliques)
         self.term = "7"
         binder = Binder(self.api, lambda: self.term)
-        self.barrier = Barrier(binder, self.registry, self.room)
+        self.queues = Queues(self.room, self._wake)
+        self.barrier = Barrier(binder, self.registry, self.room, self.queues)
         self.volumes = Volumes(self._claim_changed)
         self.devices = Devices(self._devices_changed)
         self.claims = Claims(self.devices, self.room, self._claim_changed)
@@ -163,12 +165,13 @@ class World:
             self.registry,
             self.room,
             self.store,
+            self.queues,
             writer or self.written,
             time,
             self._is_lifted,
             shape=shapes,
         )
-        self.guard = Guard(self.registry, self.room, self.store, self.rounds, shapes)
+        self.guard = Guard(self.registry, self.room, self.store, self.rounds, self.queues, shapes)
         self.absentees = Absentees(self.api, time)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
 
