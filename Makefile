@@ -40,6 +40,10 @@ test: build ## run all tests, those against the real control plane too (ARGS go 
 bench: build ## boarding speed as a ratio against kube-scheduler alone (3 minutes; NODES=504 ROUNDS=3)
 	@$(PYTHON) -m bench.boarding
 
+.PHONY: failover
+failover: build ## a stand-by's first grant against a cold start's (3 minutes; NODES=5004 PODS=50000: 12)
+	@$(PYTHON) -m bench.failover
+
 .PHONY: chaos
 chaos: build ## faults over gangs on a real control plane, judged by the checker (FAULTS=500 SEED=1)
 	@$(PYTHON) -m e2e.chaos --faults $(FAULTS) --seed $(SEED) --quiet $(if $(UNPROTECTED),--unprotected $(UNPROTECTED))

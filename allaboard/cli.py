@@ -26,6 +26,7 @@ from allaboard.options import (
     LeaseOption,
     ProbePort,
     Profiles,
+    ScaleUpAfter,
     SecretOption,
     Service,
     StateDir,
@@ -80,6 +81,7 @@ def dev(
     cleanup: Annotated[
         bool, typer.Option("--cleanup", help="Only remove the webhook's registration, then exit.")
     ] = False,
+    scale_up_after: ScaleUpAfter = None,
     unprotected: Unprotected = "",
 ) -> None:
     """Run webhook, extender and kube-scheduler outside the cluster.
@@ -97,6 +99,7 @@ def dev(
         removed = ask(parts.clean_up(settings))
         say("the registration is removed" if removed else "there was no registration")
         return
+    settings = replace(settings, scale_up_after=scale_up_after)
     _serve(lambda stop: parts.serve_all(settings, with_scheduler=scheduler, stop=stop, say=say, ready=_ready))
 
 
@@ -139,6 +142,7 @@ def extender(
     lease: LeaseOption = "",
     identity: Identity = "",
     probe_port: ProbePort = None,
+    scale_up_after: ScaleUpAfter = None,
     unprotected: Unprotected = "",
 ) -> None:
     """Run the extender alone. Prints "ready" when its caches are synced, also where another one leads."""
@@ -148,7 +152,8 @@ def extender(
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
-    settings = replace(settings, election=election(leader_election, lease, identity))
+    chosen = election(leader_election, lease, identity)
+    settings = replace(settings, election=chosen, scale_up_after=scale_up_after)
     _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready, probe_port=probe_port))
 
 

@@ -84,6 +84,15 @@ LeaseOption = Annotated[
 Identity = Annotated[
     str, typer.Option(help="Our name in the election, or kube-scheduler's beside us. Default: the host name.")
 ]
+ScaleUpAfter = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="Drop the gates of a gang that would fit no domain even if nobody else were there, after so "
+        "long: a cluster autoscaler doesn't see gated Pods. Default: never.",
+    ),
+]
 
 PROFILES = "allaboard,kai-scheduler"
 HOST = "127.0.0.1"

@@ -82,7 +82,7 @@ async def measure(api: Api, stage: Stage, load: Load) -> Result:
     before = {name: _cpu_seconds(pid) for name, pid in processes.items()}
     started = time.monotonic()
     watching = asyncio.create_task(_all_bound(api, await _version(api), len(pods)))
-    await _each(pods, lambda pod: api.create(_PODS, pod))
+    await each(pods, lambda pod: api.create(_PODS, pod))
     async with asyncio.timeout(_TIMEOUT_SECONDS):
         await watching
     seconds = time.monotonic() - started
@@ -108,7 +108,8 @@ async def _all_bound(api: Api, version: str, expected: int) -> None:
                     return
 
 
-async def _each(items: list[Json], work: Callable[[Json], Any]) -> None:
+async def each(items: list[Json], work: Callable[[Json], Any]) -> None:
+    """Do it for all of them, several at a time."""
     slots = asyncio.Semaphore(_CREATORS)
 
     async def one(item: Json) -> None:
@@ -131,10 +132,10 @@ async def _clear(api: Api) -> None:
 def _processes(stage: Stage) -> dict[str, int]:
     ours = {part: stage.pid(part) for part in ("extender", "webhook", "kube-scheduler")}
     state = stage.kube.kubeconfig.parent
-    return ours | {"kube-apiserver": _component(state, "kube-apiserver")}
+    return ours | {"kube-apiserver": component(state, "kube-apiserver")}
 
 
-def _component(state: Path, name: str) -> int:
+def component(state: Path, name: str) -> int:
     """The pid of a component of this very cluster: its command line names the state folder."""
     for proc in Path("/proc").iterdir():
         if proc.name.isdigit():

@@ -49,6 +49,7 @@ from extender.queues import PATH as QUEUES
 from extender.queues import Queues
 from extender.registry import Registry
 from extender.rounds import Rounds
+from extender.scaleup import ScaleUp
 from extender.shapes import Shapes
 from extender.slices import CLASSES, SLICES, Devices
 from extender.slipped import Slipped
@@ -77,6 +78,7 @@ class Options:
 
     profiles: names of the schedulers that we serve. unprotected: protections switched off, a subset of
     PROTECTIONS; only for proving that whoever judges our promises would notice.
+    scale_up_after: see extender/scaleup.py, None for never.
     """
 
     kubeconfig: Path | None
@@ -85,6 +87,7 @@ class Options:
     profiles: tuple[str, ...]
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
+    scale_up_after: float | None = None
     probe_port: int | None = None
 
 
@@ -172,6 +175,7 @@ class Extender:
         self.podgangs = PodGangs(api, self.registry, self.room, self.news.standing, clock)
         self.torn = Torn(api, self.rounds, clock)
         self.stale = Stale(api, self.registry, clock)
+        self.scale_up = ScaleUp(api, self.rounds, clock, options.scale_up_after)
         self.boardings = Boardings(self.registry, self.store)
         self.events = EventWriter(
             api,
@@ -230,6 +234,7 @@ class Extender:
             self.events.put(self.boardings.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.stale.end())
+            self.events.put(await self.scale_up.release())
             self.events.put(await self.slipped.tell())
             await self.podgangs.write(self.rounds.pending.keys())
             await self.queue_status.write()

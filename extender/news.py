@@ -105,7 +105,9 @@ class News:
                 return sentences.following(gang, self._leader(gang))
             case Standing.WAITING:
                 kept = self._rounds.keeper.kept_from(gang)
-                return sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
+                why = explain(self._rounds.boarding(gang), self._room, kept)
+                hopeless = not gang.aboard and not self._rounds.has_hope(gang)
+                return sentences.waiting(gang, why, hopeless=hopeless)
 
     def _leader(self, gang: Muster) -> str:
         namespace = gang.key[0]

@@ -113,7 +113,7 @@ class Rounds:
             self.keeper.meet(gang)
             standing = self._consider(gang)
             if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
-                self.line.reserve(self.pending[gang.key].bid, self._has_hope)
+                self.line.reserve(self.pending[gang.key].bid, self.has_hope)
             if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
                 head = gang.key
                 self.keeper.keep_for(gang, self.boarding)
@@ -271,7 +271,7 @@ class Rounds:
         """Whether fewer than its floor have seats."""
         return len(gang.bound) + len(self._store.permit(gang.key).seats) < gang.floor
 
-    def _has_hope(self, gang: Muster) -> bool:
+    def has_hope(self, gang: Muster) -> bool:
         """Whether some domain could hold it if nobody else were there; looked at anew when nodes change."""
         asked = self._room.changes, gang.floor, len(gang.ready)
         known = self._hopes.get(gang.key)

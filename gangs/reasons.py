@@ -18,6 +18,7 @@ class Reason(StrEnum):
     OVER_LIMIT = "GangOverLimit"
     FOLLOWING = "GangFollowing"
     BACKING_OFF = "GangBackingOff"
+    RELEASED = "GangReleased"
     GRANTED = "GangGranted"
     REPLANNED = "GangReplanned"
     BOARDED = "GangBoarded"
@@ -42,6 +43,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.OVER_LIMIT: "All members are here, but they would take its queue, or one above, over its limit.",
     Reason.FOLLOWING: "It boards after another gang, which is not aboard yet (a scaled gang after its base).",
     Reason.BACKING_OFF: "A boarding was cancelled and the next has not begun.",
+    Reason.RELEASED: "Only more nodes can help: the gates fell, so that a cluster autoscaler sees the Pods.",
     Reason.GRANTED: "Every member has a place; told where the boarding lasts longer than two seconds.",
     Reason.REPLANNED: "The same after a boarding that was cancelled; the event says why it was.",
     Reason.BOARDED: "The floor is bound. On the owner, and on Pods that were told before that they wait.",

@@ -67,8 +67,8 @@ def held(gang: Muster) -> str:
     return f"Gang {gang.name} can't board: {reasons}"
 
 
-def waiting(gang: Muster, rejection: Rejection) -> str:
-    """All are here, but there is no room."""
+def waiting(gang: Muster, rejection: Rejection, *, hopeless: bool = False) -> str:
+    """All are here, but there is no room. hopeless: nor would there be if nobody else were there."""
     here = len(gang.ready) + len(gang.bound)
     head = f"Gang {gang.name}: {here} of {max(gang.floor, here)} members are here"
     nearest = rejection.nearest
@@ -86,7 +86,16 @@ def waiting(gang: Muster, rejection: Rejection) -> str:
         text += f" Room elsewhere is kept for gang {rejection.kept_for}, which is ahead in the queue."
     if rejection.tie:
         text += f" {_tied(gang, rejection.tie)}"
+    if hopeless:
+        text += " No domain would take it even if nobody else were there"
+        text += (
+            "; a cluster autoscaler does not see Pods behind a scheduling gate." if _all_gated(gang) else "."
+        )
     return text
+
+
+def _all_gated(gang: Muster) -> bool:
+    return all(pod.gated for pod in gang.ready)
 
 
 def _tied(gang: Muster, tie: Tie) -> str:
@@ -96,6 +105,14 @@ def _tied(gang: Muster, tie: Tie) -> str:
     more = f" and {tie.number - len(tie.nodes)} more" if tie.number > len(tie.nodes) else ""
     why = f" ({tie.nodes[0]}: {tie.why})" if tie.why else ""
     return f"{name} is tied by a volume or claim to {', '.join(tie.nodes)}{more}{why}."
+
+
+def released(gang: Muster) -> str:
+    """A gang that only more nodes can help has lost its gates."""
+    return (
+        f"Gang {gang.name} fits nowhere even if nobody else were there: its scheduling gates are dropped, so "
+        "that a cluster autoscaler sees its Pods and can add nodes. It still boards whole or not at all."
+    )
 
 
 def torn(gang: Muster, evicted: bool) -> str:

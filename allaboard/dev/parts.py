@@ -67,6 +67,7 @@ async def serve_extender(
         profiles=settings.profiles,
         unprotected=settings.unprotected,
         election=settings.election,
+        scale_up_after=settings.scale_up_after,
         probe_port=probe_port,
     )
     await extender.app.run(options, stop, lambda _: ready(READY))
@@ -127,11 +128,15 @@ def _parts(settings: Settings, with_scheduler: bool, say: Say) -> list[Part]:
     off = [f"--unprotected={','.join(sorted(settings.unprotected))}"] if settings.unprotected else []
     commands = {
         "webhook": [*own, "webhook", *common, "--no-register"],
-        "extender": [*own, "extender", *common, *off],
+        "extender": [*own, "extender", *common, *off, *_scale_up(settings)],
     }
     if with_scheduler:
         commands["kube-scheduler"] = _scheduler_command(settings, say)
     return [Part(name, line, settings.state_dir / f"{name}.log") for name, line in commands.items()]
+
+
+def _scale_up(settings: Settings) -> list[str]:
+    return [] if settings.scale_up_after is None else [f"--scale-up-after={settings.scale_up_after}"]
 
 
 def _scheduler_command(settings: Settings, say: Say) -> list[str]:

@@ -39,6 +39,7 @@ class Settings:
     kubeconfig: None where the Pod's service account is used.
     webhook_host: the address under which the API server reaches the webhook.
     scheduler_port: where our kube-scheduler says whether it is healthy.
+    scale_up_after: seconds after which a gang that only more nodes can help is ungated, None for never.
     """
 
     kubeconfig: Path | None
@@ -50,6 +51,7 @@ class Settings:
     state_dir: Path
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
+    scale_up_after: float | None = None
 
     @property
     def webhook_url(self) -> str:
