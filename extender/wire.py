@@ -50,13 +50,14 @@ def pod(obj: Json) -> Pod:
     """A core/v1 Pod."""
     meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    native = "schedulingGroup" in spec  # kube-scheduler's own gangs: we stand aside, whatever its labels say
     return Pod(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
         shape=_shape(spec),
         scheduler=spec.get("schedulerName", ""),
-        gang=labels.get(contract.LABEL_GANG, ""),
+        gang="" if native else labels.get(contract.LABEL_GANG, ""),
         node=spec.get("nodeName", ""),
         nominated=status.get("nominatedNodeName", ""),
         terminal=status.get("phase") in _TERMINAL,
@@ -70,7 +71,7 @@ def pod(obj: Json) -> Pod:
         plan=_plan(annotations.get(contract.ANNOTATION_PLAN, "")),
         partition_index=annotations.get(contract.NVCF_INDEX, ""),
         claims=tuple(_claims(meta["name"], spec)) if spec.get("volumes") else (),
-        opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
+        opted_out=native or labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         ready=_holds(status, "Ready"),
         version=meta.get("resourceVersion", ""),
     )

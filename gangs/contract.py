@@ -45,6 +45,10 @@ KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 KAI_POD_GROUP: Final = "pod-group-name"
 KAI_BATCH_MIN_MEMBER: Final = "kai.scheduler/batch-min-member"
 
+KAI_SUBGROUP: Final = "kai.scheduler/subgroup-name"
+KAI_PRIORITY: Final = "priorityClassName"
+KAI_RAY_PRIORITY: Final = "ray.io/priority-class-name"
+
 NVCF_INDEX: Final = "dra.nvcf.nvidia.io/required-nvlink-domain-index"
 NVCF_PARTITION: Final = "dra.nvcf.nvidia.io/nvlink-domain-partition"
 NVCF_INSTANCE_TYPE: Final = "nvca.nvcf.nvidia.io/workload-instance-type"
@@ -56,6 +60,11 @@ LIGHTWEIGHT_MIN: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
 VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
 KOORDINATOR_GROUP: Final = "gang.scheduling.koordinator.sh/name"
 KOORDINATOR_MIN: Final = "gang.scheduling.koordinator.sh/min-available"
+
+YUNIKORN_GROUP: Final = "yunikorn.apache.org/task-group-name"
+YUNIKORN_GROUPS: Final = "yunikorn.apache.org/task-groups"
+YUNIKORN_APP: Final = "yunikorn.apache.org/app-id"
+YUNIKORN_APP_LABEL: Final = "applicationId"
 
 LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
 LWS_GROUP_INDEX: Final = "leaderworkerset.sigs.k8s.io/group-index"
@@ -69,6 +78,8 @@ JOBSET_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 KUBEFLOW_JOB: Final = "training.kubeflow.org/job-name"
 KUBEFLOW_OPERATOR: Final = "training.kubeflow.org/operator-name"
+SPARK_NAME: Final = "spark-app-name"
+SPARK_APP: Final = "spark-app-selector"
 RAY_CLUSTER: Final = "ray.io/cluster"
 
 GROVE_PODGANG: Final = "grove.io/podgang"

@@ -18,6 +18,12 @@ class Controller:
     kind: str
     name: str
     uid: str
+    api_version: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core's."""
+        return self.api_version.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class Surroundings:
     failures: what could not be read and why, a clause each.
     undecided: the owner is there, but the API server was too busy to show it: nothing may be guessed.
     group: the PodGroup or PodGang that the Pod names, None where it names none or none was found.
+    group_path: where that was looked for, "" if nowhere.
     found: what else was looked up and found, by path.
     """
 
@@ -120,4 +127,5 @@ class Surroundings:
     failures: tuple[str, ...] = ()
     undecided: bool = False
     group: Mapping[str, Any] | None = None
+    group_path: str = ""
     found: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

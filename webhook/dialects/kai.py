@@ -10,10 +10,12 @@ strip what its users write on the owner. What they mean depends on the kind:
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from gangs import contract
 from gangs.notes import Note
+from webhook import priorities
 from webhook.ask import Ask, Gang
 from webhook.counts import Counts, all_of, floor_of, written
 from webhook.dialects.common import alone, colocations, identity
@@ -26,6 +28,11 @@ _TOPOLOGY_KEYS: Final = (
     contract.KAI_TOPOLOGY_REQUIRED,
     contract.KAI_TOPOLOGY_PREFERRED,
 )
+
+
+def asks(pod: Pod, owner: Owner | None) -> bool:
+    """Whether KAI's annotations ask for anything."""
+    return _asks(_source(pod, owner)[1], owner)
 
 
 def needs_topologies(pod: Pod, owner: Owner | None) -> bool:
@@ -42,8 +49,10 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     levels = resolve(_wish(title, keys), around.topologies)
     if owner is None or owner.interchangeable:
         required = (levels.required,) if levels.required else ()
-        return alone(_DIALECT, pod, owner, required, (*levels.notes, *_misplaced(title, keys)))
-    return _together(pod, owner, _counts(title, keys, owner), levels)
+        ask = alone(_DIALECT, pod, owner, required, (*levels.notes, *_misplaced(title, keys)))
+    else:
+        ask = _together(pod, owner, _counts(title, keys, owner), levels)
+    return replace(ask, priority_class=priorities.first(priorities.by_labels(pod, owner), around.found))
 
 
 def _source(pod: Pod, owner: Owner | None) -> tuple[str, Mapping[str, str]]:
