@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gangs import contract
+from gangs.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,21 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A subgroup around a Pod of a set. topology, required, preferred: as KAI's keys have them, "" for none.
+
+    min_member: of a leaf; min_subgroup: of one that encloses others.
+    """
+
+    name: str
+    min_member: int = 0
+    min_subgroup: int | None = None
+    topology: str = ""
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
     """The workload that a Pod belongs to: its controller, or for a ReplicaSet the Deployment above.
 
@@ -66,6 +82,8 @@ class Owner:
     interchangeable: a Deployment or ReplicaSet, whose Pods need not know of one another.
     floor: members that must board at once, None for all of size.
     followed: the extender can read its live size from the Pods' controller.
+    places: subgroups around this Pod, outermost first, where some of the set ask for domains of their own.
+    min_subgroup: how many of the outermost board at once. notes: what is wrong with them.
     """
 
     kind: str
@@ -80,6 +98,9 @@ class Owner:
     interchangeable: bool = False
     floor: int | None = None
     followed: bool = True
+    places: tuple[Place, ...] = ()
+    min_subgroup: int | None = None
+    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
