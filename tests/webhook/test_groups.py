@@ -198,6 +198,11 @@ class TestPodGroupOfKai:
         rows = [{"name": "a", "parent": "b", "minMember": 1}, {"name": "b", "parent": "a"}]
         assert contract.GATE in gates(await admit(self.part("a"), self.around(subGroups=rows)))
 
+    @pytest.mark.parametrize("queue", ["", "no queue", "q" * 64, "-"])
+    async def test_a_queue_that_can_be_no_label_is_not_taken(self, queue: str) -> None:
+        stored = await admit(self.member(), self.around(minMember=2, queue=queue))
+        assert labels(stored)[contract.LABEL_QUEUE] == contract.DEFAULT_QUEUE
+
     async def test_its_priority_class_reaches_the_pod_where_it_exists(self) -> None:
         world = self.around(minMember=2, priorityClassName="train")
         assert "priorityClassName" not in (await admit(self.member(), world))["spec"]

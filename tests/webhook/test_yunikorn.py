@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from gangs import contract
+from gangs.identity import is_label_value
 from tests.webhook.world import (
     CLIQUE,
     Json,
@@ -77,3 +78,10 @@ async def test_sparks_executors_are_waited_for_by_nobody() -> None:
     ((message, blocking),) = notes(stored)
     assert not blocking
     assert "the driver makes the executors" in message
+
+
+async def test_a_task_group_whose_name_can_be_no_label_is_no_reason_to_refuse_the_pod() -> None:
+    name = "workers of the first stage " * 4
+    stored = await admit(member(name, [{"name": name, "minMember": 2}]))
+    assert is_label_value(labels(stored)[contract.LABEL_SUBGROUP])
+    assert orjson.loads(annotations(stored)[contract.ANNOTATION_SUBGROUPS])[0]["name"] == name

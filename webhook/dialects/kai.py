@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from gangs import contract
+from gangs.identity import subgroup_label
 from gangs.notes import Note
 from gangs.subgroups import Subgroup
 from webhook import priorities
@@ -111,7 +112,7 @@ def _with_subgroups(ask: Ask, owner: Owner, topologies: Sequence[Topology] | Non
         for place, ring in zip(owner.places, rings, strict=True)
     )
     # Only the innermost is a label of the Pods, and only it asks for a domain here.
-    inner = replace(rings[-1], leaves=(path[-1].name,))
+    inner = replace(rings[-1], leaves=(subgroup_label(path[-1].name),))
     return replace(
         ask,
         gang=replace(ask.gang, subgroups=path, min_subgroup=owner.min_subgroup),

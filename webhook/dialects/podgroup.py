@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gangs import contract
-from gangs.identity import gang_label
+from gangs.identity import gang_label, is_label_value
 from gangs.notes import Note
 from gangs.subgroups import Subgroup
 from webhook import priorities
@@ -136,7 +136,8 @@ class _PodGroup:
 
     def _queue(self) -> dict[str, str]:
         queue = str(self._spec.get("queue") or "")
-        return {contract.LABEL_QUEUE: queue} if queue and contract.LABEL_QUEUE not in self._pod.labels else {}
+        own = contract.LABEL_QUEUE in self._pod.labels
+        return {contract.LABEL_QUEUE: queue} if is_label_value(queue) and not own else {}
 
     def _unknown(self, name: str) -> Note:
         message = (
