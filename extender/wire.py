@@ -52,7 +52,8 @@ def pod(obj: Json) -> Pod:
     """A core/v1 Pod."""
     meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
-    gang = labels.get(contract.LABEL_GANG, "")
+    native = "schedulingGroup" in spec  # kube-scheduler's own gangs: we stand aside, whatever its labels say
+    gang = "" if native else labels.get(contract.LABEL_GANG, "")
     return Pod(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -78,7 +79,7 @@ def pod(obj: Json) -> Pod:
         device_claims=_device_claims(spec, status),
         covered=_covered(status),
         pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
-        opted_out=labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
+        opted_out=native or labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         ready=_holds(status, "Ready"),
         version=meta.get("resourceVersion", ""),
     )

@@ -8,9 +8,20 @@ namesake: dialect, kind, name, owner UID if there is one.
 import re
 from hashlib import sha256
 
+_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MAX_LABEL = 63  # Kubernetes label value
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _HASH = 10  # hex digits: 40 bits, collisions matter only inside one namespace
+
+
+def is_label_value(text: str) -> bool:
+    """Whether the API server takes it as the value of a label."""
+    return _VALUE.fullmatch(text) is not None
+
+
+def subgroup_label(name: str) -> str:
+    """The subgroup label's value: its name, or one like it where that can be none."""
+    return name if is_label_value(name) else gang_label("", "Subgroup", name)
 
 
 def podgang_label(name: str) -> str:

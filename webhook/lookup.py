@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from webhook import read, sets
+from webhook import read, sets, skipped
 from webhook.pod import Controller, Owner, Pod, Surroundings, Topology
 
 Json = dict[str, Any]
@@ -93,13 +93,17 @@ class Lookups:
         further: paths of objects that Pod, owner or group name.
         """
         this = _Gathering(asyncio.get_running_loop().time() + _GATHER_SECONDS)
-        namespace, controller, group, found = await asyncio.gather(
+        namespace, owned, group, found = await asyncio.gather(
             self._get(f"/api/v1/namespaces/{pod.namespace}", this),
             self._owner(pod, this),
             self._named(group_path, this),
             self._named(sets.path(pod), this),
         )
-        owner = sets.group_of(pod, found) or controller
+        controller, above = owned
+        group_of_set = sets.group_of(pod, found)
+        if group_of_set and found:
+            above = read.controller(found)
+        owner = await self._with_skipped(group_of_set or controller, above, pod, this)
         if isinstance(namespace, _Failure):
             this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
@@ -107,19 +111,32 @@ class Lookups:
         more = {path: await self._named(path, this) for path in further(pod, owner, group)}
         found_too = {path: obj for path, obj in more.items() if obj is not None}
         failures = tuple(this.failures)
-        return Surroundings(owner, labels, topologies, failures, this.undecided, group, found_too)
+        return Surroundings(owner, labels, topologies, failures, this.undecided, group, group_path, found_too)
 
-    async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
+    async def _owner(self, pod: Pod, this: _Gathering) -> tuple[Owner | None, Controller | None]:
+        """The workload that the Pod belongs to, and the controller of that."""
         reference = pod.controller
         if reference is None or reference.kind not in PATHS:
-            return None
+            return None, reference
         found = await self._workload(pod.namespace, reference, this)
         above = read.controller(found) if found else None
         if above is not None and above.kind == "Deployment":
             reference, found = above, await self._workload(pod.namespace, above, this)
         if found is None:
-            return read.unread_owner(pod.namespace, reference)
-        return read.owner(reference.kind, found)
+            return read.unread_owner(pod.namespace, reference), None
+        return read.owner(reference.kind, found), read.controller(found)
+
+    async def _with_skipped(
+        self, owner: Owner | None, above: Controller | None, pod: Pod, this: _Gathering
+    ) -> Owner | None:
+        """The owner with the keys of those above that are looked past."""
+        for _ in range(skipped.MOST):
+            path = skipped.path(pod.namespace, above)
+            found = await self._named(path, this) if path else None
+            if above is None or found is None or read.uid(found) != above.uid:
+                break
+            owner, above = skipped.below(owner, pod, found), read.controller(found)
+        return owner
 
     async def _named(self, path: str, this: _Gathering) -> Json | None:
         answer = await self._get(path, this) if path else None

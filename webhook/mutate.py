@@ -8,12 +8,10 @@ stands in the Pod's notes. Only where its owner exists and can't be read just no
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from gangs import contract
 from gangs.notes import Note
-from webhook import priorities
 from webhook.dialects import further, group_path, kai, podgroup, recognise
 from webhook.lookup import Lookups
 from webhook.patch import Operation
@@ -68,8 +66,6 @@ def decide(pod: Pod, around: Surroundings, profiles: Sequence[str]) -> list[Oper
     if ask is None:
         return remark(pod, _blindness(pod, around) if pod.scheduler in own_names(profiles) else ())
     notes = (*ask.notes, *_blindness(pod, around))
-    if priorities.path(ask.priority_class) not in around.found:
-        ask = replace(ask, priority_class="")
     return render(pod, ask, _scheduler(pod, profiles), _queue(pod, around), notes)
 
 

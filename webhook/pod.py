@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gangs import contract
+from gangs.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,12 @@ class Controller:
     kind: str
     name: str
     uid: str
+    api_version: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core's."""
+        return self.api_version.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,21 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A subgroup around a Pod of a set. topology, required, preferred: as KAI's keys have them, "" for none.
+
+    min_member: of a leaf; min_subgroup: of one that encloses others.
+    """
+
+    name: str
+    min_member: int = 0
+    min_subgroup: int | None = None
+    topology: str = ""
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
     """The workload that a Pod belongs to: its controller, or for a ReplicaSet the Deployment above.
 
@@ -60,6 +82,8 @@ class Owner:
     interchangeable: a Deployment or ReplicaSet, whose Pods need not know of one another.
     floor: members that must board at once, None for all of size.
     followed: the extender can read its live size from the Pods' controller.
+    places: subgroups around this Pod, outermost first, where some of the set ask for domains of their own.
+    min_subgroup: how many of the outermost board at once. notes: what is wrong with them.
     """
 
     kind: str
@@ -74,6 +98,9 @@ class Owner:
     interchangeable: bool = False
     floor: int | None = None
     followed: bool = True
+    places: tuple[Place, ...] = ()
+    min_subgroup: int | None = None
+    notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
@@ -111,6 +138,7 @@ class Surroundings:
     failures: what could not be read and why, a clause each.
     undecided: the owner is there, but the API server was too busy to show it: nothing may be guessed.
     group: the PodGroup or PodGang that the Pod names, None where it names none or none was found.
+    group_path: where that was looked for, "" if nowhere.
     found: what else was looked up and found, by path.
     """
 
@@ -120,4 +148,5 @@ class Surroundings:
     failures: tuple[str, ...] = ()
     undecided: bool = False
     group: Mapping[str, Any] | None = None
+    group_path: str = ""
     found: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -3,9 +3,11 @@
 A name is taken only where the class exists: the API server refuses a Pod that names one which does not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from gangs import contract
+from webhook.pod import Owner, Pod
 from webhook.sets.common import is_name, mapping
 
 _PATH: Final = "/apis/scheduling.k8s.io/v1/priorityclasses/{}"
@@ -16,6 +18,28 @@ def path(name: str) -> str:
     return _PATH.format(name) if is_name(name) else ""
 
 
-def of_podgang(podgang: Mapping[str, Any] | None) -> str:
-    """Grove writes the class of a PodCliqueSet onto the PodGang and not onto its Pods."""
-    return str(mapping(podgang or {}, "spec").get("priorityClassName") or "")
+def paths(names: Iterable[str]) -> tuple[str, ...]:
+    """The same for several."""
+    return tuple(where for name in names if (where := path(name)))
+
+
+def first(names: Iterable[str], found: Mapping[str, Any]) -> str:
+    """The first of these classes that exists, "" if none does. found: what was looked up, by path."""
+    return next((name for name in names if path(name) in found), "")
+
+
+def of_group(group: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Of a PodGang or PodGroup: Grove and KAI write the class there and not onto the Pods."""
+    name = mapping(group or {}, "spec").get("priorityClassName")
+    return (str(name),) if name else ()
+
+
+def by_labels(pod: Pod, owner: Owner | None) -> tuple[str, ...]:
+    """KAI's label, on the owner or else the Pod; on Ray's objects another one goes before it."""
+    labels = owner.labels if owner else {}
+    names = (
+        labels.get(contract.KAI_RAY_PRIORITY),
+        labels.get(contract.KAI_PRIORITY),
+        pod.labels.get(contract.KAI_PRIORITY),
+    )
+    return tuple(str(name) for name in names if name)

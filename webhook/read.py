@@ -22,7 +22,8 @@ def controller(obj: Json) -> Controller | None:
     """The object's controller, None where it has none."""
     for reference in obj.get("metadata", {}).get("ownerReferences") or ():
         if reference.get("controller"):
-            return Controller(reference["kind"], reference["name"], reference["uid"])
+            version = reference.get("apiVersion", "")
+            return Controller(reference["kind"], reference["name"], reference["uid"], version)
     return None
 
 

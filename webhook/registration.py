@@ -138,6 +138,7 @@ KEYS: Final = (
     contract.KAI_BATCH_MIN_MEMBER,
     contract.VOLCANO_GROUP,
     contract.KOORDINATOR_GROUP,
+    contract.YUNIKORN_GROUP,
 )
 LABEL_KEYS: Final = (contract.COSCHEDULING_GROUP, contract.LIGHTWEIGHT_GROUP, contract.GROVE_PODGANG)
 # Their common beginning; KAI's other keys (a queue, a priority) ask for no gang.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gangs import contract
+from gangs.identity import subgroup_label
 from gangs.notes import Note, encode
 from gangs.subgroups import encode as subgroups
 from webhook import patch
@@ -29,7 +30,7 @@ def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]
     if ask.gang:
         labels[contract.LABEL_GANG] = ask.gang.label
         if ask.gang.subgroups:
-            labels[contract.LABEL_SUBGROUP] = ask.gang.subgroups[-1].name
+            labels[contract.LABEL_SUBGROUP] = subgroup_label(ask.gang.subgroups[-1].name)
     operations = patch.set_entries(metadata, _LABELS, labels)
     operations += _annotate(pod, {**_counted(ask.gang), **ask.verbatim} if ask.gang else {}, notes)
     operations += patch.set_field(spec, ("spec", "schedulerName"), scheduler)

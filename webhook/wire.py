@@ -30,6 +30,7 @@ class _Wire(BaseModel):
 
 
 class _OwnerReference(_Wire):
+    apiVersion: str = ""  # noqa: N815
     kind: str
     name: str
     uid: str
@@ -185,7 +186,7 @@ def _pod(raw: dict[str, Any], wire: _Pod, namespace: str) -> Pod:
 def _controller(references: list[_OwnerReference]) -> Controller | None:
     for reference in references:
         if reference.controller:
-            return Controller(reference.kind, reference.name, reference.uid)
+            return Controller(reference.kind, reference.name, reference.uid, reference.apiVersion)
     return None
 
 

@@ -258,3 +258,10 @@ class TestNode:
         node = wire.node({"metadata": {"name": "n", "uid": "u"}})
         assert not node.ready
         assert node.allocatable == {}
+
+
+def test_a_member_of_a_native_gang_is_no_member_of_ours_and_has_not_slipped_past_the_webhook() -> None:
+    pod = wire.pod(pod_object(spec={"schedulingGroup": {"podGroupName": "native"}}))
+    assert pod.gang == ""
+    assert pod.opted_out
+    assert wire.pod(pod_object()).gang == "llm"

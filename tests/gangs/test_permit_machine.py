@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from gangs.parts import assemble
 from gangs.permits import (
     BOARDING_SECONDS,
     QUIET_SECONDS,
@@ -20,6 +21,7 @@ from gangs.permits import (
     Withdrew,
     step,
 )
+from gangs.subgroups import Subgroup
 
 UIDS = st.sampled_from([f"m{i}" for i in range(5)])
 
@@ -59,13 +61,25 @@ class PermitMachine(RuleBasedStateMachine):
         assert uids <= before.seats.keys(), "released without a seat"
         assert uids <= self.at_barrier, "released without waiting"
         assert before.released or len(uids) >= before.missing, "released before all had come"
+        if before.subgroups and not before.released:
+            assert before.subgroups.met(uids), "released before each subgroup had its floor"
 
     # As the planning round does: no new grant while a boarding waits at the barrier.
     @precondition(lambda self: not self.permit.boarding and self.now >= self.permit.not_before)
-    @rule(uids=st.sets(UIDS, min_size=1), floor=st.integers(1, 5), deadline=st.none() | st.floats(0, 600))
-    def grant(self, uids: set[str], floor: int, deadline: float | None) -> None:
+    @rule(
+        uids=st.sets(UIDS, min_size=1),
+        floor=st.integers(1, 5),
+        deadline=st.none() | st.floats(0, 600),
+        of_each=st.integers(0, 2),
+    )
+    def grant(self, uids: set[str], floor: int, deadline: float | None, of_each: int) -> None:
         until = None if deadline is None else self.now + deadline
-        self.send(Granted({uid: f"n-{uid}" for uid in uids}, ("a",), min(floor, len(uids)), until))
+        halves = {half: sorted(u for u in uids if int(u[1:]) % 2 == half) for half in (0, 1)}
+        floors = {half: Subgroup(str(half), min(of_each, len(members))) for half, members in halves.items()}
+        rows = [(uid, (floors[half],)) for half, members in halves.items() for uid in members]
+        parts = assemble(rows, None) if of_each else None
+        need = max(min(floor, len(uids)), parts.least if parts else 0)
+        self.send(Granted({uid: f"n-{uid}" for uid in uids}, ("a",), need, until, parts))
         self.deadline = self.now + BOARDING_SECONDS if until is None else until
         assert self.permit.seats.keys() == uids
 

@@ -4,6 +4,7 @@ The Pods are labelled as the kinds' controllers label them; those controllers do
 that of the demo: four members, and kube-scheduler's own scoring prefers the clique in which three have room.
 """
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ _CLIQUE: Final = {"allaboard.dev/topology-required": "nvidia.com/gpu.clique"}
 _LWS: Final = "leaderworkerset.sigs.k8s.io"
 _JOBSET: Final = "jobset.sigs.k8s.io"
 _KUBEFLOW: Final = "training.kubeflow.org"
+_YUNIKORN: Final = "yunikorn.apache.org"
+_KAI: Final = "kai.scheduler"
 
 
 def _pods(labels: Json | None = None, annotations: Json | None = None, **spec: Any) -> list[Json]:
@@ -77,6 +80,30 @@ def _ray() -> list[Json]:
     return [cluster, *_pods({"ray.io/cluster": "ray"})]
 
 
+def _podgroup() -> list[Json]:
+    """Of KAI's, with two subgroups in one replica that has a clique to itself."""
+    clique = {"topology": "nvcf-mnnvl-topology", "requiredTopologyLevel": "nvidia.com/gpu.clique"}
+    rows = [
+        {"name": "replica", "topologyConstraint": clique},
+        {"name": "leader", "parent": "replica", "minMember": 1},
+        {"name": "workers", "parent": "replica", "minMember": _MEMBERS - 1},
+    ]
+    group = _object("scheduling.run.ai/v2alpha2", "PodGroup", "pg", subGroups=rows, minSubGroup=1)
+    members = _pods(None, {"pod-group-name": "pg"}, schedulerName="kai-scheduler")
+    for number, member in enumerate(members):
+        member["metadata"]["labels"][f"{_KAI}/subgroup-name"] = "workers" if number else "leader"
+    return [group, *members]
+
+
+def _task_groups() -> list[Json]:
+    rows = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": _MEMBERS - 1}]
+    members = _pods({"applicationId": "app"}, {f"{_YUNIKORN}/task-groups": json.dumps(rows), **_CLIQUE})
+    for number, member in enumerate(members):
+        name = "workers" if number else "leader"
+        member["metadata"]["annotations"][f"{_YUNIKORN}/task-group-name"] = name
+    return members
+
+
 _DIALECTS: Final[dict[str, list[Json]]] = {
     "our own": _pods({"allaboard.dev/gang": "g"}, {**_CLIQUE, "allaboard.dev/min-member": str(_MEMBERS)}),
     "coscheduling": [
@@ -102,6 +129,8 @@ _DIALECTS: Final[dict[str, list[Json]]] = {
         _object("scheduling.volcano.sh/v1beta1", "PodGroup", "g", minMember=_MEMBERS),
         *_pods(None, {"scheduling.k8s.io/group-name": "g", **_CLIQUE}),
     ],
+    "YuniKorn": _task_groups(),
+    "PodGroup of KAI's": _podgroup(),
     "Job by KAI's keys": [_job()],
     "LeaderWorkerSet": _worker_set(),
     "JobSet": _jobset(),

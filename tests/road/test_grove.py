@@ -5,7 +5,7 @@ eight Pods in eight cliques. Here they board one.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -217,16 +217,65 @@ async def test_a_graph_of_dynamos_boards_whole_each_service_in_the_domain_that_i
     await standin.remove()
 
 
+async def test_minima_go_before_surplus_in_the_order_that_groves_own_tests_expect(play: Play) -> None:
+    """GS5 and GS7: one of each PodClique in the room for three, then the scaled gang's minimum."""
+    numbers = {"pc-a": 2, "pc-b": 1, "pc-c": 3}
+    standin = StandIn(play.stage.kube, _NAMESPACE, *_made(_workload(numbers), numbers))
+    base, scaled = standin.names
+    many = [f"fill-{node}" for node in play.stage.nodes[1]]
+    await play.stage.kube.apply("others", [pod(name, nodeName=name.removeprefix("fill-")) for name in many])
+    await standin.create()
+    await standin.fill()
+    for podgang in (base, scaled):
+        await standin.initialize(podgang)
+        await standin.ungate(podgang)
+    await play.bound(_NAMESPACE, _FREE)
+    assert _bound(play) == ["pc-a", "pc-b", "pc-c"]
+    await play.stage.kube.run("-n", "others", "delete", "pod", *many[:2], "--force", "--grace-period=0")
+    await play.bound(_NAMESPACE, _FREE + 2)
+    assert _bound(play, scaled) == ["pc-b", "pc-c"]
+    await play.stage.kube.run("-n", "others", "delete", "pod", *many[2:], "--force", "--grace-period=0")
+    await play.bound(_NAMESPACE, len(standin.pods))
+    play.clean(_NAMESPACE)
+    await standin.remove()
+
+
+def _workload(numbers: Mapping[str, int]) -> Manifest:
+    """So many Pods of each PodClique, one of which is enough; two replicas of pc-b and pc-c."""
+    cliques = [
+        {"name": name, "spec": {"replicas": n, "minAvailable": 1, "podSpec": {"containers": [container()]}}}
+        for name, n in numbers.items()
+    ]
+    group = {"name": "sg", "cliqueNames": ["pc-b", "pc-c"], "replicas": 2, "minAvailable": 1}
+    template = {"cliques": cliques, "podCliqueScalingGroups": [group]}
+    body = {"kind": "PodCliqueSet", "metadata": {"name": "wl"}, "spec": {"template": template}}
+    return Manifest("set.yaml", body)
+
+
+def _bound(play: Play, podgang: str = "") -> list[str]:
+    """The PodCliques of the bound Pods, by the names in their templates."""
+    pods = (p for p in play.observer.snapshot().pods.values() if p["spec"].get("nodeName"))
+    mine = (p["metadata"] for p in pods if p["metadata"]["namespace"] == _NAMESPACE)
+    names = (m["name"] for m in mine if podgang in ("", m["labels"]["grove.io/podgang"]))
+    return sorted(name[-6:-2] for name in names)
+
+
 def _graph() -> tuple[list[Json], list[Json]]:
     """PodGangs and Pods of a frontend, four prefill workers and two decoders of three nodes each."""
     graph = Manifest("graph.yaml", yaml.safe_load(_GRAPH))
+    return _made(dynamo.podcliqueset_of(graph), {"prefill": 4, "wkr": 2})
+
+
+def _made(podcliqueset: Manifest, numbers: Mapping[str, int]) -> tuple[list[Json], list[Json]]:
+    """Its PodGangs, and as many Pods of each PodClique as numbers says by the end of its name, else one."""
     binding = Manifest("binding.yaml", grove.captured("grove-clustertopologybinding")[0])
-    made = [m.body for m in translated.made_of(dynamo.podcliqueset_of(graph), [binding])]
-    pods = [pod for pod in made if pod["kind"] == "Pod"]
-    numbers = {"prefill": 4, "wkr": 2}
-    copies = [(pod, numbers.get(pod["metadata"]["name"].split("-")[-2], 1)) for pod in pods]
-    return [gang for gang in made if gang["kind"] == "PodGang"], [
+    made = [m.body for m in translated.made_of(podcliqueset, [binding])]
+    pods = [
         {**pod, "metadata": {**pod["metadata"], "name": f"{pod['metadata']['name'][:-1]}{i}"}}
-        for pod, number in copies
-        for i in range(number)
+        for pod in made
+        if pod["kind"] == "Pod"
+        for i in range(
+            next((n for end, n in numbers.items() if pod["metadata"]["name"][:-2].endswith(end)), 1)
+        )
     ]
+    return [gang for gang in made if gang["kind"] == "PodGang"], pods

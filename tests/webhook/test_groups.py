@@ -1,10 +1,12 @@
 """Groups by name: coscheduling, lightweight labels, Koordinator, Volcano."""
 
+import orjson
 import pytest
 
 from gangs import contract
 from tests.webhook.world import (
     CLIQUE,
+    HOSTNAME,
     MNNVL,
     REQUIRED_LEVEL,
     TOPOLOGY,
@@ -138,21 +140,75 @@ class TestPodGroupOfKai:
         assert notes(stored) == []
         assert await operations(stored, world) == []
 
-    async def test_subgroups_add_up_to_the_floor(self) -> None:
-        tree = [
-            {"name": "all", "minSubGroup": 2},
-            {"name": "leader", "parent": "all", "minMember": 1},
-            {"name": "workers", "parent": "all", "minMember": 3},
-        ]
-        assert counts(await admit(self.member(), self.around(subGroups=tree)))[0] == "4"
+    TREE = (
+        {
+            "name": "replica",
+            "minSubGroup": 2,
+            "topologyConstraint": {
+                "topology": "nvcf-mnnvl-topology",
+                "requiredTopologyLevel": CLIQUE,
+                "preferredTopologyLevel": HOSTNAME,
+            },
+        },
+        {"name": "leader", "parent": "replica", "minMember": 1},
+        {"name": "workers", "parent": "replica", "minMember": 3},
+        {"name": "router", "minMember": 1},
+    )
 
-    async def test_a_domain_for_each_subgroup_is_never_promised_in_silence(self) -> None:
-        row = {"name": "w", "minMember": 2, "topologyConstraint": {"requiredTopologyLevel": CLIQUE}}
-        [(message, blocking)] = notes(await admit(self.member(), self.around(subGroups=[row])))
-        assert blocking
-        assert message.startswith(
-            "podgroup default/pg: spec.subGroups[0].topologyConstraint.requiredTopologyLevel"
+    def part(self, name: str) -> Json:
+        return pod(
+            annotations={contract.KAI_POD_GROUP: "pg"},
+            labels={contract.KAI_SUBGROUP: name} if name else {},
+            schedulerName="kai-scheduler",
         )
+
+    async def test_subgroups_have_floors_and_domains_of_their_own(self) -> None:
+        world = self.around(minMember=5, queue="team-a", subGroups=list(self.TREE))
+        stored = await admit(self.part("workers"), world)
+        assert counts(stored)[0] == "5"
+        assert notes(stored) == []
+        said = annotations(stored)
+        assert said[contract.ANNOTATION_MIN_SUBGROUP] == "2"
+        assert orjson.loads(said[contract.ANNOTATION_SUBGROUPS]) == [
+            {"name": "replica", "minSubGroup": 2, "required": CLIQUE, "preferred": HOSTNAME},
+            {"name": "workers", "minMember": 3},
+        ]
+        among = {"key": contract.LABEL_SUBGROUP, "operator": "In", "values": ["leader", "workers"]}
+        assert pod_terms(stored)[0]["labelSelector"]["matchExpressions"] == [among]
+        assert labels(stored)[contract.LABEL_QUEUE] == "team-a"
+        assert await operations(stored, world) == []
+
+    async def test_subgroups_add_up_to_the_floor_and_some_may_be_enough(self) -> None:
+        rows = [{"name": name, "minMember": 2} for name in ("a", "b", "c")]
+        assert counts(await admit(self.part("a"), self.around(subGroups=rows)))[0] == "6"
+        some = await admit(self.part("a"), self.around(subGroups=rows, minSubGroup=2))
+        assert annotations(some)[contract.ANNOTATION_MIN_SUBGROUP] == "2"
+        assert counts(some)[0] == "1"
+
+    @pytest.mark.parametrize("name", ["", "other"])
+    async def test_a_pod_of_no_subgroup_that_there_is_waits_and_is_told_which_there_are(
+        self, name: str
+    ) -> None:
+        [(message, blocking)] = notes(await admit(self.part(name), self.around(subGroups=list(self.TREE))))
+        assert blocking
+        assert f'label kai.scheduler/subgroup-name: "{name}" is no subgroup of podgroup default/pg' in message
+        assert "(subgroups: replica, leader, workers, router)" in message
+
+    async def test_parents_in_a_circle_are_no_reason_to_fail(self) -> None:
+        rows = [{"name": "a", "parent": "b", "minMember": 1}, {"name": "b", "parent": "a"}]
+        assert contract.GATE in gates(await admit(self.part("a"), self.around(subGroups=rows)))
+
+    @pytest.mark.parametrize("queue", ["", "no queue", "q" * 64, "-"])
+    async def test_a_queue_that_can_be_no_label_is_not_taken(self, queue: str) -> None:
+        stored = await admit(self.member(), self.around(minMember=2, queue=queue))
+        assert labels(stored)[contract.LABEL_QUEUE] == contract.DEFAULT_QUEUE
+
+    async def test_its_priority_class_reaches_the_pod_where_it_exists(self) -> None:
+        world = self.around(minMember=2, priorityClassName="train")
+        assert "priorityClassName" not in (await admit(self.member(), world))["spec"]
+        world = self.around(minMember=2, priorityClassName="train")
+        world.objects["/apis/scheduling.k8s.io/v1/priorityclasses/train"] = {"value": 50}
+        assert (await admit(self.member(), world))["spec"]["priorityClassName"] == "train"
 
     async def test_a_group_that_is_not_there_blocks(self) -> None:
         [(message, blocking)] = notes(await admit(self.member(), World(MNNVL)))

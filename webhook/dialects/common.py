@@ -1,6 +1,8 @@
 """What several dialects say in the same way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from gangs import contract
 from gangs.identity import gang_label
@@ -28,6 +30,28 @@ def colocations(
         *(Colocation(level, selector, required=True) for level in required),
         *(Colocation(level, selector, required=False) for level in preferred),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The gang, or a subgroup around the Pod: the domain that it asks for, and whom that is about.
+
+    required, preferred: node label keys. leaves: the innermost subgroups inside, () for all of the gang.
+    """
+
+    required: tuple[str, ...]
+    preferred: tuple[str, ...]
+    leaves: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def colocations(self, label: str) -> Iterator[Colocation]:
+        """Be in one domain with the others inside."""
+        selector: dict[str, Any] = {"matchLabels": {contract.LABEL_GANG: label}}
+        if self.leaves:
+            among = {"key": contract.LABEL_SUBGROUP, "operator": "In", "values": sorted(self.leaves)}
+            selector["matchExpressions"] = [among]
+        yield from (Colocation(level, selector, required=True) for level in self.required)
+        yield from (Colocation(level, selector, required=False) for level in self.preferred)
 
 
 def alone(dialect: str, pod: Pod, owner: Owner | None, required: Sequence[str], notes: Sequence[Note]) -> Ask:

@@ -11,7 +11,7 @@ would be a broken promise.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gangs import contract
@@ -21,6 +21,7 @@ from webhook.ask import Ask, Gang
 from webhook.counts import number_of_members
 from webhook.dialects import native
 from webhook.dialects.common import colocations
+from webhook.dialects.strict import Beside
 from webhook.pod import Pod, Surroundings
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -73,17 +74,16 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     )
 
 
-def alongside(ask: Ask, pod: Pod) -> Ask:
-    """Say that a group's name is left unused where another dialect decides."""
+def beside(pod: Pod, around: Surroundings) -> Beside | None:
+    """What the group says where another dialect decides."""
     style = _style(pod)
     if style is None:
-        return ask
-    value = _entries(style, pod)[style.name]
-    message = (
-        f'{pod.title}: {style.field} {style.name}: "{value}" stands beside the keys of KAI, NVCF or Grove, '
-        "which say who belongs to the gang; the group's name is not used"
-    )
-    return replace(ask, notes=(*ask.notes, Note(message)))
+        return None
+    name = _entries(style, pod)[style.name]
+    # Where the deciding dialect names a group, too, it is that one's which was looked up.
+    known = bool(style.floor) or (around.group is not None and around.group_path == path(pod))
+    floor, notes = _floor(style, name, pod, around.group) if known else (0, ())
+    return Beside(f'{style.field} {style.name}: "{name}"', 0 if notes else floor)
 
 
 def _style(pod: Pod) -> _Style | None:

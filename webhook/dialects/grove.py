@@ -11,8 +11,7 @@ names are never taken apart: they changed, and the gang wrk-0 holds replica 1.
 Grove's own gate stays; it falls one Pod at a time, and only who has lost it counts as here.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from gangs import contract
@@ -20,7 +19,8 @@ from gangs.identity import podgang_label
 from gangs.notes import Note
 from gangs.subgroups import Subgroup
 from webhook import priorities
-from webhook.ask import Ask, Colocation, Gang
+from webhook.ask import Ask, Gang
+from webhook.dialects.common import Ring
 from webhook.levels import is_label_key
 from webhook.pod import Pod, Surroundings
 from webhook.sets.common import count, is_name, mapping, mappings
@@ -29,28 +29,6 @@ _PATH: Final = "/apis/scheduler.grove.io/v1alpha1/namespaces/{}/podgangs/{}"
 BINDING_PATH: Final = "/apis/grove.io/v1alpha1/clustertopologybindings/{}"
 
 Json = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ring:
-    """The gang, or a subgroup around the Pod: a topologyConstraint and whom it is about.
-
-    required, preferred: node label keys. cliques: names of the PodCliques inside, () for all of the gang.
-    """
-
-    required: tuple[str, ...]
-    preferred: tuple[str, ...]
-    cliques: tuple[str, ...]
-    notes: tuple[Note, ...]
-
-    def colocations(self, label: str) -> Iterator[Colocation]:
-        """Be in one domain with the others inside."""
-        selector: dict[str, Any] = {"matchLabels": {contract.LABEL_GANG: label}}
-        if self.cliques:
-            among = {"key": contract.LABEL_SUBGROUP, "operator": "In", "values": sorted(self.cliques)}
-            selector["matchExpressions"] = [among]
-        yield from (Colocation(level, selector, required=True) for level in self.required)
-        yield from (Colocation(level, selector, required=False) for level in self.preferred)
 
 
 def path(pod: Pod) -> str:
@@ -94,6 +72,7 @@ class _PodGang:
         self._title = f"podgang {pod.namespace}/{name}"
         self._spec = mapping(group, "spec")
         self._queue = str(mapping(mapping(group, "metadata"), "labels").get(contract.LABEL_QUEUE, ""))
+        self._priority = priorities.first(priorities.of_group(group), around.found)
         self._domains = _domains(around.found.get(binding(group)))
         self._rows = {str(row.get("name", "")): row for row in mappings(self._spec, "podgroups")}
         self._configs = mappings(self._spec, "topologyConstraintGroupConfigs")
@@ -121,11 +100,11 @@ class _PodGang:
             exists=tuple(dict.fromkeys(key for ring in rings for key in ring.required)),
             colocations=tuple(term for ring in rings for term in ring.colocations(self._label)),
             labels=self._labels(),
-            priority_class=priorities.of_podgang({"spec": self._spec}),
+            priority_class=self._priority,
             notes=tuple(note for ring in rings for note in ring.notes),
         )
 
-    def _around(self, clique: str) -> tuple[list[_Ring], tuple[Subgroup, ...]]:
+    def _around(self, clique: str) -> tuple[list[Ring], tuple[Subgroup, ...]]:
         """The gang and the subgroups around a Pod of this PodClique, outermost first."""
         rings = [self._ring(self._spec, "spec", ())]
         path: list[Subgroup] = []
@@ -156,13 +135,13 @@ class _PodGang:
         own = self._pod.labels.get(contract.LABEL_QUEUE)
         return {contract.LABEL_QUEUE: self._queue} if self._queue and not own else {}
 
-    def _ring(self, holder: Json, field: str, cliques: tuple[str, ...]) -> _Ring:
+    def _ring(self, holder: Json, field: str, cliques: tuple[str, ...]) -> Ring:
         pack = _pack(mapping(holder, "topologyConstraint"))
         field = f"{field}.topologyConstraint.packConstraint"
         required, bad_required = self._key(pack, field, "required")
         preferred, bad_preferred = self._key(pack, field, "preferred")
         wished = tuple(key for key in preferred if key not in required)
-        return _Ring(required, wished, cliques, (*bad_required, *bad_preferred))
+        return Ring(required, wished, cliques, (*bad_required, *bad_preferred))
 
     def _key(self, pack: Json, field: str, name: str) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         word = str(pack.get(name) or "")

@@ -61,7 +61,7 @@ def override(ask: Ask, pod: Pod, owner: Owner | None) -> Ask:
     return replace(
         ask,
         gang=replace(gang, min_member=counts.min_member, size=size, size_from=source),
-        verbatim={contract.ANNOTATION_MIN_MEMBER: value} if counts.notes else {},
+        verbatim={**ask.verbatim, **({contract.ANNOTATION_MIN_MEMBER: value} if counts.notes else {})},
         notes=(*ask.notes, *counts.notes),
     )
 
@@ -136,6 +136,11 @@ def _verbatim(pod: Pod, owner: Owner | None, counts: Counts) -> dict[str, str]:
     keys = _KEYS if counts.notes else _TOPOLOGY_KEYS
     found = ((key, _written(pod, owner, key)[1]) for key in keys)
     return {key: value for key, value in found if value}
+
+
+def written_on(pod: Pod, owner: Owner | None, key: str) -> str:
+    """The value of one of our annotations, on the Pod or its owner, "" where there is none."""
+    return _written(pod, owner, key)[1]
 
 
 def _written(pod: Pod, owner: Owner | None, key: str) -> tuple[str, str]:

@@ -56,8 +56,11 @@ def alongside(ask: Ask, pod: Pod) -> Ask:
         f'{pod.title}: annotation {contract.NVCF_INDEX}: "{index}" stands beside KAI\'s annotations, '
         "which say who belongs to the gang; its label and affinity are added all the same"
     )
+    # Stricter than a level that KAI's only prefer, or a wider one.
+    required = tuple(dict.fromkeys((*ask.gang.required, contract.NODE_CLIQUE))) if ask.gang else ()
     return replace(
         ask,
+        gang=replace(ask.gang, required=required) if ask.gang else None,
         exists=tuple(dict.fromkeys((*ask.exists, contract.NODE_CLIQUE))),
         colocations=(*ask.colocations, _colocation(key, required=True)),
         labels={**ask.labels, contract.NVCF_PARTITION: key},

@@ -8,6 +8,7 @@ of the owner:
     jobset     all of its Jobs together; each Job by itself where each is to have a domain of its own
     kubeflow   all replicas of a PyTorchJob, TFJob, XGBoostJob, JAXJob or MPIJob
     ray        head and workers of a RayCluster
+    spark      driver and executors of one application
 
 Some controllers create the rest only once the first member is scheduled. Such a group has a floor of one:
 waiting for the others would be waiting for ever. Its first member still goes where all have room.
@@ -18,10 +19,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from webhook.pod import Owner, Pod
-from webhook.sets import jobset, kubeflow, lws, ray
+from webhook.sets import jobset, kubeflow, lws, ray, spark
 from webhook.sets.common import is_name
 
-_KINDS: Final[tuple[ModuleType, ...]] = (lws, jobset, kubeflow, ray)
+_KINDS: Final[tuple[ModuleType, ...]] = (lws, jobset, kubeflow, ray, spark)
 
 
 KINDS: Final = (*lws.PATHS, *jobset.PATHS, *kubeflow.PATHS, *ray.PATHS)

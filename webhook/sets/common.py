@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gangs import contract
-from webhook.pod import Owner, Pod
+from webhook.pod import Owner, Place, Pod
 
 Json = Mapping[str, Any]
 
@@ -48,6 +48,30 @@ def owner(kind: str, pod: Pod, found: Json, part: Part) -> Owner:
         one_by_one=part.late,
         followed=False,
     )
+
+
+def place(
+    name: str, keys: Json, min_member: int = 0, min_subgroup: int | None = None, topology: str = ""
+) -> Place:
+    """A subgroup by KAI's annotations on what stands for it. topology: of the set, where that has none."""
+    return Place(
+        name,
+        min_member,
+        min_subgroup,
+        str(keys.get(contract.KAI_TOPOLOGY) or topology),
+        str(keys.get(contract.KAI_TOPOLOGY_REQUIRED) or ""),
+        str(keys.get(contract.KAI_TOPOLOGY_PREFERRED) or ""),
+    )
+
+
+def asks_for_domain(keys: Json) -> bool:
+    """Whether KAI's annotations ask for one."""
+    return bool(keys.get(contract.KAI_TOPOLOGY_REQUIRED) or keys.get(contract.KAI_TOPOLOGY_PREFERRED))
+
+
+def annotations(holder: Json) -> Json:
+    """Those in its metadata."""
+    return mapping(mapping(holder, "metadata"), "annotations")
 
 
 def exclusive(pod: Pod, found: Json) -> str:

@@ -1,14 +1,17 @@
 """Kubeflow's training jobs and MPIJob: all replicas of a job are one gang.
 
 The floor is schedulingPolicy.minAvailable, else elasticPolicy.minReplicas, else all of them. A launcher that
-is created only when its workers are ready can't be waited for.
+is created only when its workers are ready can't be waited for. Workers of a PyTorchJob may be in segments.
 """
 
+from dataclasses import replace
+from math import ceil
 from typing import Final
 
 from gangs import contract
-from webhook.pod import Owner, Pod
-from webhook.sets.common import Json, Part, count, mapping, owner
+from webhook.pod import Owner, Place, Pod
+from webhook.sets.common import Json, Part, annotations, count, mapping, owner
+from webhook.sets.segments import Segments, segmented
 
 NAME: Final = contract.KUBEFLOW_JOB
 _V1: Final = "/apis/kubeflow.org/v1/namespaces/{}/"
@@ -44,7 +47,28 @@ def group(pod: Pod, found: Json) -> Owner | None:
     total = sum(replicas.values())
     if not total:
         return None
-    return owner(kind, pod, found, Part(pod.labels[NAME], total, _floor(spec, replicas)))
+    floor = _floor(spec, replicas)
+    made = owner(kind, pod, found, Part(pod.labels[NAME], total, floor))
+    workers = replicas.get("Worker", 0)
+    if kind != "PyTorchJob":
+        return made
+    keys = {**annotations(mapping(mapping(rows, "Worker"), "template")), **pod.annotations}
+    keys = {**keys, **{key: value for key, value in made.annotations.items() if key == contract.KAI_TOPOLOGY}}
+    return segmented(made, Segments.read(keys), workers, lambda s: _in_segment(made, s, replicas, floor, pod))
+
+
+def _in_segment(made: Owner, segments: Segments, replicas: dict[str, int], floor: int, pod: Pod) -> Owner:
+    """Workers in segments, of which as many board at once as the floor takes; the master is in none."""
+    masters, workers = replicas.get("Master", 0), replicas.get("Worker", 0)
+    least = max(1, ceil((floor - masters) / segments.size))
+    index = pod.labels.get(contract.KUBEFLOW_INDEX, "0")
+    number = int(index) // segments.size if index.isdecimal() else 0
+    members = max(1, min(segments.size, workers - number * segments.size))
+    places: tuple[Place, ...] = (Place("worker", min_subgroup=least),)
+    places += (segments.place(f"worker-{number}", members),)
+    if pod.labels.get(contract.KUBEFLOW_TYPE, "").lower() == "master":
+        places = (Place("master", masters),)
+    return replace(made, places=places, min_subgroup=1 + bool(masters))
 
 
 def _kind_and_path(pod: Pod) -> tuple[str, str]:
