@@ -90,7 +90,10 @@ class News:
                 return sentences.backing_off(gang, self._store.last_failure.get(gang.key, "unknown"))
             case Standing.WAITING:
                 kept = self._rounds.keeper.kept_from(gang)
-                return sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
+                waiting = sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
+                nodes = {node for _, node in self._store.avoided(gang.key)}
+                last = self._store.last_failure.get(gang.key, "")
+                return f"{waiting} {sentences.refused(len(nodes), last)}" if nodes else waiting
 
     def _standing(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
         standing, since = self._since.get(key, (None, now))

@@ -20,7 +20,7 @@ from typing import Final
 from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, pack
-from gangs.room import Domain, Level, Room, domain_of
+from gangs.room import Domain, Level, Room, domain_of, fitting
 from gangs.shortage import Shortage, Tie, shortage, tie
 
 WHOLE_CLUSTER: Final[Domain] = ()
@@ -84,11 +84,14 @@ class Rejection:
 
     kept_for: the gang at the head for which a domain that would have done is kept, "" if none is.
     tie: the first member that can't go everywhere because of its volumes.
+    largest: how many members the largest domain could hold if it were empty and every node of it usable; None
+    where members differ, so that nothing can be said.
     """
 
     nearest: Shortage | None
     kept_for: str = ""
     tie: Tie | None = None
+    largest: int | None = None
 
 
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
@@ -111,7 +114,8 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
     tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
-    return Rejection(found, kept.gang if kept and would_do else "", tied)
+    largest = _largest(boarding, room, domains)
+    return Rejection(found, kept.gang if kept and would_do else "", tied, largest)
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
@@ -147,6 +151,18 @@ def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
     shapes = {m.uid: m.shape for m in boarding.members}
     refused = {(shapes[uid], node) for uid, node in boarding.avoid if uid in shapes}
     return frozenset((m.uid, node) for shape, node in refused for m in boarding.members if m.shape is shape)
+
+
+def _largest(boarding: Boarding, room: Room, domains: Iterable[Domain]) -> int | None:
+    shape = _lead(boarding)
+    if any(member.shape is not shape for member in boarding.members):
+        return None
+    sums = dict.fromkeys(domains, 0)
+    for node in room.nodes.values():
+        domain = domain_of(node, boarding.required)
+        if domain in sums:
+            sums[domain] += fitting(shape.requests, node.allocatable)
+    return max(sums.values(), default=0)
 
 
 def _ranked(boarding: Boarding, room: Room) -> list[Domain]:

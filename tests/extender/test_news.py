@@ -1,5 +1,7 @@
 """When people are told why a gang waits: soon, not too often, and newcomers too."""
 
+import re
+
 from extender.news import REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
 from extender.rounds import Standing
 from gangs.notes import Note
@@ -100,6 +102,20 @@ def test_a_cancelled_boarding_is_told_with_its_reason() -> None:
     assert reasons(said) == [("llm-0", Standing.BACKING_OFF), ("llm-1", Standing.BACKING_OFF)]
     assert said[0].message.startswith("Gang default/llm: boarding was cancelled (llm-0 on a")
     assert said[0].message.endswith(": no disk); it is tried again shortly.")
+
+
+def test_nodes_that_kube_scheduler_refused_are_counted_where_there_seems_to_be_room() -> None:
+    world = World({"a": 2})
+    world.board(*make_members(2, required=LEVEL))
+    for _ in range(4):
+        for number in range(2):
+            world.store.lose(world.registry.pods[f"u-llm-{number}"], "taken")
+        world.round(after=5)
+    assert world.standing() is Standing.WAITING
+    told(world)
+    said = told(world, SETTLED_SECONDS)
+    assert "Closest: a has 2. kube-scheduler has refused 2 nodes just now" in said[0].message
+    assert re.search(r"the last: llm-\d on a\d: taken\.$", said[0].message)
 
 
 def test_the_gang_ahead_is_named() -> None:
