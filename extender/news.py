@@ -7,6 +7,7 @@ minutes; so does the controller. What the webhook noted is told once per workloa
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from extender.registry import Registry
@@ -63,15 +64,23 @@ class News:
         self._noted: set[tuple[str, str]] = set()
 
     def due(self, now: float) -> Iterator[Announcement]:
-        """Everything to be said now. Call it about once a second."""
+        """Everything to be said now."""
+        return chain.from_iterable(self.steps(now))
+
+    def steps(self, now: float) -> Iterator[list[Announcement]]:
+        """The same gang by gang, each of which may take milliseconds. Call it about once a second.
+
+        Whoever lets others run in between need not fear that they change what is pending.
+        """
         pending = self._rounds.pending
         for key in self._since.keys() - pending.keys():
             del self._since[key]
             self._told.pop(key, None)
             self._members.pop(key, None)
-        yield from self._notes()
-        for key, row in pending.items():
-            yield from self._standing(key, row, now)
+        yield list(self._notes())
+        for key in list(pending):
+            if row := pending.get(key):
+                yield list(self._standing(key, row, now))
 
     def told(self, key: GangKey) -> str:
         """What this gang's Pods were told last, "" where that was nothing yet."""

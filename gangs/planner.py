@@ -20,7 +20,7 @@ from typing import Final
 from gangs.exact import Budget, match, search
 from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, pack
-from gangs.room import Domain, Level, Room, domain_of, fitting
+from gangs.room import Domain, Level, Room, domain_of
 from gangs.shortage import Shortage, Tie, shortage, tie
 
 WHOLE_CLUSTER: Final[Domain] = ()
@@ -85,7 +85,7 @@ class Rejection:
     kept_for: the gang at the head for which a domain that would have done is kept, "" if none is.
     tie: the first member that can't go everywhere because of its volumes.
     largest: how many members the largest domain could hold if it were empty and every node of it usable; None
-    where members differ, so that nothing can be said.
+    where members differ or the domain is settled, so that nothing can be said.
     """
 
     nearest: Shortage | None
@@ -114,8 +114,7 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
     tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
-    largest = _largest(boarding, room, domains)
-    return Rejection(found, kept.gang if kept and would_do else "", tied, largest)
+    return Rejection(found, kept.gang if kept and would_do else "", tied, _largest(boarding, room))
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
@@ -153,16 +152,10 @@ def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
     return frozenset((m.uid, node) for shape, node in refused for m in boarding.members if m.shape is shape)
 
 
-def _largest(boarding: Boarding, room: Room, domains: Iterable[Domain]) -> int | None:
+def _largest(boarding: Boarding, room: Room) -> int | None:
     shape = _lead(boarding)
-    if any(member.shape is not shape for member in boarding.members):
-        return None
-    sums = dict.fromkeys(domains, 0)
-    for node in room.nodes.values():
-        domain = domain_of(node, boarding.required)
-        if domain in sums:
-            sums[domain] += fitting(shape.requests, node.allocatable)
-    return max(sums.values(), default=0)
+    alike = all(member.shape is shape for member in boarding.members)
+    return room.largest(boarding.required, shape) if alike and not boarding.anchors else None
 
 
 def _ranked(boarding: Boarding, room: Room) -> list[Domain]:

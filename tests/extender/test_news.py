@@ -118,6 +118,22 @@ def test_nodes_that_kube_scheduler_refused_are_counted_where_there_seems_to_be_r
     assert re.search(r"the last: llm-\d on a\d: taken\.$", said[0].message)
 
 
+def test_a_gang_that_boards_while_others_are_told_is_told_nothing() -> None:
+    world = World({"a": 1})
+    world.board(*make_members(2, name="first", required=LEVEL))
+    world.board(*make_members(2, name="second", required=LEVEL, created=1))
+    world.board(*make_members(9, name="third", required=LEVEL, created=2))
+    told(world)
+    world.clock.advance(SETTLED_SECONDS)
+    steps = world.news.steps(world.clock())
+    said = [*next(steps), *next(steps)]
+    for number in range(3):
+        world.nodes.update(make_node(f"n{number}", "a"))
+    world.round()
+    said += [row for step in steps for row in step]
+    assert {row.pod.gang for row in said} == {"first", "third"}
+
+
 def test_the_gang_ahead_is_named() -> None:
     world = World({"a": 4})
     world.update(make_loose("squatter", node="a0"))
