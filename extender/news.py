@@ -6,7 +6,7 @@ minutes; so does the controller. What the webhook noted is told once per workloa
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -36,10 +36,13 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
+    """message: what all were told at that time; latest: what newcomers were told since."""
+
     reason: Reason
     message: str
     at: float
     refused: bool
+    latest: str = ""
 
 
 class News:
@@ -85,7 +88,7 @@ class News:
     def told(self, key: GangKey) -> str:
         """What this gang's Pods were told last, "" where that was nothing yet."""
         told = self._told.get(key)
-        return told.message if told else ""
+        return told.latest if told else ""
 
     def sentence(self, row: Pending) -> str:
         """Why this gang waits."""
@@ -114,9 +117,11 @@ class News:
         yield from self._tell(key, row, now)
 
     def _tell(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
-        told = self._told.get(key)
         here = frozenset(p.uid for p in row.unseated)
-        fresh = here - self._members.get(key, frozenset())
+        known = self._members.get(key, frozenset())
+        fresh = here - known
+        # Where nobody is left who was told, these are another generation of the gang.
+        told = self._told.get(key) if here & known else None
         refused = bool(self._refused(key))
         same = told and told.reason == row.standing.value and told.refused == refused
         if told and same and now - told.at < TEXT_SECONDS and not fresh:
@@ -126,9 +131,9 @@ class News:
             told, fresh = _Told(Reason(row.standing), message, now, refused), here
             if row.gang.owner:
                 yield Announcement(row.unseated[0], told.reason, message, row.gang.owner)
-        self._told[key] = told
+        self._told[key] = replace(told, latest=message)
         self._members[key] = here
-        yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
+        yield from (Announcement(p, told.reason, message) for p in row.unseated if p.uid in fresh)
 
     @staticmethod
     def _is_old(told: _Told, message: str, now: float) -> bool:

@@ -1,6 +1,7 @@
 """When people are told why a gang waits: soon, not too often, and newcomers too."""
 
 import re
+from dataclasses import replace
 
 from extender.news import REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
 from extender.rounds import Standing
@@ -81,6 +82,28 @@ def test_a_new_member_is_told_at_once_and_the_others_are_not_told_again() -> Non
     said = told(world, 1)
     assert reasons(said) == [("llm-2", "GangGathering")]
     assert told(world, 1) == []
+
+
+def test_a_new_member_is_told_what_holds_now_and_the_others_a_minute_later() -> None:
+    world = gathering()
+    told(world, SETTLED_SECONDS)
+    world.update(*make_members(1, floor=4, start=2, required=LEVEL))
+    [said] = told(world, 1)
+    assert "3 of 4 members are here" in said.message == world.news.told(("default", "llm"))
+    assert told(world, TEXT_SECONDS - 2) == []
+    assert len(told(world, 1)) == 3
+
+
+def test_another_generation_of_a_gang_is_not_told_what_the_one_before_was() -> None:
+    world = gathering()
+    told(world, SETTLED_SECONDS)
+    for number in range(2):
+        world.pods.drop(f"u-llm-{number}")
+    again = [replace(pod, uid=f"again-{pod.name}") for pod in make_members(3, floor=9, required=LEVEL)]
+    world.update(*again)
+    said = told(world, 1)
+    assert len(said) == 3
+    assert {"3 of 9 members are here" in row.message for row in said} == {True}
 
 
 def test_a_gang_that_got_its_seats_is_told_nothing_more() -> None:
