@@ -191,11 +191,17 @@ def main() -> None:
 
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
-        app()
+        app(prog_name=_called())
     except (UserError, KubeconfigError, ApiError, OSError) as error:
         _fail(error)
     except ExceptionGroup as group:
         _fail(_first(group))
+
+
+def _called() -> str:
+    """What the user has typed to call us."""
+    name = Path(sys.argv[0]).name
+    return "kubectl allaboard" if name.startswith("kubectl-") else "allaboard"
 
 
 def _settle(

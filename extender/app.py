@@ -39,7 +39,7 @@ from extender.leases import Election, elector
 from extender.live import Live
 from extender.metrics import Gauges, Meters, endpoint
 from extender.mirror import Mirror
-from extender.news import News
+from extender.news import Announcement, News
 from extender.owners import Owners
 from extender.page import Page
 from extender.podgangs import PATH as PODGANGS
@@ -228,7 +228,7 @@ class Extender:
             if self._awaits_topology() and await self.topologies.refresh():
                 self.wake.set()
             await self.absentees.look(self.rounds.pending)
-            said = self.boardings.heard(self.news.due(self._clock()))
+            said = self.boardings.heard(await self._news())
             self.rounds.moved.update(row.pod.key for row in said)
             self.events.put(said)
             self.events.put(self.boardings.due(self._clock()))
@@ -243,6 +243,14 @@ class Extender:
         """Watch Grove's PodGangs once there are any to watch; nothing waits for that."""
         await self.podgangs.installed()
         await Informer(self._api, PODGANGS, self.podgangs).run()
+
+    async def _news(self) -> list[Announcement]:
+        """What waiting gangs are to be told; in between kube-scheduler's calls get their turn."""
+        said: list[Announcement] = []
+        for step in self.news.steps(self._clock()):
+            said += step
+            await asyncio.sleep(0)
+        return said
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""

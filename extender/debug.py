@@ -17,6 +17,7 @@ from extender.registry import Registry
 from extender.rounds import Rounds, Standing
 from extender.store import PermitStore
 from extender.views import GangView, Views
+from gangs import sentences
 from gangs.planner import shortages
 from gangs.pods import GangKey, Pod
 from gangs.room import Room
@@ -62,7 +63,7 @@ class Debug:
             problem = f"no gang, owner or Pod of a gang is called {namespace}/{name}"
             return _json({"error": problem}, status=404)
         told = _row(view) | {"message": self._views.sentence(key), "members": self._members(key)}
-        return _json(told | {"domains": self._domains(key)})
+        return _json(told | {"domains": self._domains(key), "hints": self._hints(key)})
 
     async def cliques(self, _: web.Request) -> web.Response:
         """GPUs per clique."""
@@ -86,6 +87,12 @@ class Debug:
         permit = self._store.permit(key)
         members = sorted(self._registry.members(key), key=lambda pod: pod.name)
         return [_member(pod, permit.seats.get(pod.uid, "")) for pod in members if pod.live]
+
+    def _hints(self, key: GangKey) -> list[str]:
+        """What people should know besides."""
+        row = self._rounds.pending.get(key)
+        waits = row is not None and row.standing is Standing.WAITING
+        return [sentences.NO_AUTOSCALING] if waits and row and any(p.gated for p in row.unseated) else []
 
     def _domains(self, key: GangKey) -> list[Json]:
         row = self._rounds.pending.get(key)

@@ -6,7 +6,8 @@ minutes; so does the controller. What the webhook noted is told once per workloa
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from extender.registry import Registry
@@ -37,10 +38,13 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
+    """message: what all were told at that time; latest: what newcomers were told since."""
+
     reason: Reason
     message: str
     at: float
     refused: bool
+    latest: str = ""
 
 
 class News:
@@ -65,20 +69,28 @@ class News:
         self._noted: set[tuple[str, str]] = set()
 
     def due(self, now: float) -> Iterator[Announcement]:
-        """Everything to be said now. Call it about once a second."""
+        """Everything to be said now."""
+        return chain.from_iterable(self.steps(now))
+
+    def steps(self, now: float) -> Iterator[list[Announcement]]:
+        """The same gang by gang, each of which may take milliseconds. Call it about once a second.
+
+        Whoever lets others run in between need not fear that they change what is pending.
+        """
         pending = self._rounds.pending
         for key in self._since.keys() - pending.keys():
             del self._since[key]
             self._told.pop(key, None)
             self._members.pop(key, None)
-        yield from self._notes()
-        for key, row in pending.items():
-            yield from self._standing(key, row, now)
+        yield list(self._notes())
+        for key in list(pending):
+            if row := pending.get(key):
+                yield list(self._standing(key, row, now))
 
     def told(self, key: GangKey) -> str:
         """What this gang's Pods were told last, "" where that was nothing yet."""
         told = self._told.get(key)
-        return told.message if told else ""
+        return told.latest if told else ""
 
     def standing(self, key: GangKey) -> tuple[Standing | None, str]:
         """Why the gang waits, and what its Pods were told last."""
@@ -105,9 +117,10 @@ class News:
                 return sentences.following(gang, self._leader(gang))
             case Standing.WAITING:
                 kept = self._rounds.keeper.kept_from(gang)
-                why = explain(self._rounds.boarding(gang), self._room, kept)
-                hopeless = not gang.aboard and not self._rounds.has_hope(gang)
-                return sentences.waiting(gang, why, hopeless=hopeless)
+                waiting = sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
+                nodes = {node for _, node in self._store.avoided(gang.key)}
+                last = self._store.last_failure.get(gang.key, "")
+                return f"{waiting} {sentences.refused(len(nodes), last)}" if nodes else waiting
 
     def _leader(self, gang: Muster) -> str:
         namespace = gang.key[0]
@@ -124,9 +137,11 @@ class News:
         yield from self._tell(key, row, now)
 
     def _tell(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:
-        told = self._told.get(key)
         here = frozenset(p.uid for p in row.unseated)
-        fresh = here - self._members.get(key, frozenset())
+        known = self._members.get(key, frozenset())
+        fresh = here - known
+        # Where nobody is left who was told, these are another generation of the gang.
+        told = self._told.get(key) if here & known else None
         refused = bool(self._refused(key))
         same = told and told.reason == row.standing.value and told.refused == refused
         if told and same and now - told.at < TEXT_SECONDS and not fresh:
@@ -136,9 +151,9 @@ class News:
             told, fresh = _Told(Reason(row.standing), message, now, refused), here
             if row.gang.owner:
                 yield Announcement(row.unseated[0], told.reason, message, row.gang.owner)
-        self._told[key] = told
+        self._told[key] = replace(told, latest=message)
         self._members[key] = here
-        yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
+        yield from (Announcement(p, told.reason, message) for p in row.unseated if p.uid in fresh)
 
     @staticmethod
     def _is_old(told: _Told, message: str, now: float) -> bool:

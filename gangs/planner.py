@@ -103,6 +103,8 @@ class Rejection:
     part: the subgroup that finds no room in a domain which has enough for the gang; what it lacks is in
     nearest. crowded: each subgroup would find room there, but not all of them at once.
     home: where its other members are, if no node belongs to that domain now.
+    largest: how many members the largest domain could hold if it were empty and every node of it usable; None
+    where members differ or the domain is settled, so that nothing can be said.
     """
 
     nearest: Shortage | None
@@ -111,6 +113,7 @@ class Rejection:
     part: str = ""
     crowded: bool = False
     home: Domain = ()
+    largest: int | None = None
 
 
 def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement | None:
@@ -133,7 +136,9 @@ def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejecti
     would_do = kept and any(_holds(d, boarding, room) for d in domains)
     found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
     tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
-    rejection = Rejection(found, kept.gang if kept and would_do else "", tied)
+    rejection = Rejection(
+        found, kept.gang if kept and would_do else "", tied, largest=_largest(boarding, room)
+    )
     if boarding.whole and found.have >= found.need:
         return _for_a_part(rejection, boarding, boarding.whole, nearest, room)
     return rejection
@@ -233,6 +238,12 @@ def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
     shapes = {m.uid: m.shape for m in boarding.members}
     refused = {(shapes[uid], node) for uid, node in boarding.avoid if uid in shapes}
     return frozenset((m.uid, node) for shape, node in refused for m in boarding.members if m.shape is shape)
+
+
+def _largest(boarding: Boarding, room: Room) -> int | None:
+    shape = _lead(boarding)
+    alike = all(member.shape is shape for member in boarding.members)
+    return room.largest(boarding.required, shape) if alike and not boarding.anchors else None
 
 
 def _ranked(boarding: Boarding, room: Room) -> list[Domain]:

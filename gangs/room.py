@@ -64,6 +64,7 @@ class Room:
         self._used: dict[str, dict[str, int]] = {}
         self._holders: dict[str, set[str]] = {}
         self._views: dict[tuple[Level, Shape], _View] = {}
+        self._largest: dict[tuple[Level, Shape], tuple[int, int]] = {}  # with the changes it was found at
 
     def put_node(self, node: Node) -> None:
         """Add the node or replace what is known of it."""
@@ -155,6 +156,21 @@ class Room:
         """All nodes of the domain, by name."""
         found = [n for n in self.nodes.values() if domain_of(n, level) == domain]
         return sorted(found, key=lambda n: n.name)
+
+    def largest(self, level: Level, shape: Shape) -> int:
+        """How many Pods of the shape the largest domain would hold, empty and with every node usable."""
+        known = self._largest.get((level, shape))
+        if known and known[0] == self.changes:
+            return known[1]
+        sums: dict[Domain, int] = {}
+        for node in self.nodes.values():
+            domain = domain_of(node, level)
+            if domain is not None:
+                sums[domain] = sums.get(domain, 0) + fitting(shape.requests, node.allocatable)
+        found = max(sums.values(), default=0)
+        self._largest = {k: v for k, v in self._largest.items() if v[0] == self.changes}
+        self._largest[level, shape] = self.changes, found
+        return found
 
     def _view(self, level: Level, shape: Shape) -> "_View":
         view = self._views.pop((level, shape), None) or _View(self, level, shape)

@@ -10,6 +10,7 @@ from typing import Final
 from gangs.contract import GPU
 from gangs.devices import class_of
 from gangs.muster import Muster
+from gangs.nodes import Blocker
 from gangs.planner import Rejection
 from gangs.pods import Pod
 from gangs.room import Domain
@@ -17,6 +18,11 @@ from gangs.shortage import TAKEN_BY, Shortage, Tie
 
 MAX_BLOCKERS: Final = 4
 MAX_SUBGROUPS: Final = 3
+
+NO_AUTOSCALING: Final = (
+    "Its Pods are gated while they wait, and a cluster autoscaler adds no nodes for gated Pods: "
+    "nodes that are missing have to be added by hand, or --scale-up-after set."
+)
 
 # kube-scheduler re-queues a Pod whose failure text changes, so the guard's answers are constant.
 REFUSED_WAITING: Final = "gang is waiting for its permit to board (see the Pod's events)"
@@ -67,8 +73,8 @@ def held(gang: Muster) -> str:
     return f"Gang {gang.name} can't board: {reasons}"
 
 
-def waiting(gang: Muster, rejection: Rejection, *, hopeless: bool = False) -> str:
-    """All are here, but there is no room. hopeless: nor would there be if nobody else were there."""
+def waiting(gang: Muster, rejection: Rejection) -> str:
+    """All are here, but there is no room."""
     here = len(gang.ready) + len(gang.bound)
     head = f"Gang {gang.name}: {here} of {max(gang.floor, here)} members are here"
     nearest = rejection.nearest
@@ -86,16 +92,37 @@ def waiting(gang: Muster, rejection: Rejection, *, hopeless: bool = False) -> st
         text += f" Room elsewhere is kept for gang {rejection.kept_for}, which is ahead in the queue."
     if rejection.tie:
         text += f" {_tied(gang, rejection.tie)}"
-    if hopeless:
-        text += " No domain would take it even if nobody else were there"
-        text += (
-            "; a cluster autoscaler does not see Pods behind a scheduling gate." if _all_gated(gang) else "."
-        )
+    elif help := _help(nearest, rejection):
+        text += f" {help}"
     return text
 
 
-def _all_gated(gang: Muster) -> bool:
-    return all(pod.gated for pod in gang.ready)
+def _help(nearest: Shortage, rejection: Rejection) -> str:
+    """One thing to do, "" where another sentence says what there is to wait for."""
+    lacks = nearest.need - nearest.have
+    if rejection.largest is not None and rejection.largest < nearest.need:
+        where = nearest.level[-1] if nearest.level else "cluster"
+        most = f"No {where} holds more than {rejection.largest} even when empty."
+        return (
+            f"{most} What would help: fewer members at once{', or a wider level' if nearest.level else ''}."
+        )
+    if rejection.kept_for or lacks <= 0:
+        return ""
+    return f"What would help: {_remedy(nearest, lacks)}."
+
+
+def _remedy(nearest: Shortage, lacks: int) -> str:
+    if not nearest.whole_nodes:
+        return f"room for {_count(lacks, 'more Pod')}"
+    held = dict(nearest.blockers)
+    taken = sum(nodes for words, nodes in nearest.blockers if words.startswith(TAKEN_BY))
+    if taken >= lacks:
+        return f"{_count(lacks, 'taken node')} coming free"
+    if held.get(Blocker.CORDONED, 0) >= lacks:
+        return f"uncordoning {_count(lacks, 'node')}"
+    if held.get(Blocker.TAINTED, 0) >= lacks:
+        return f"tolerating the taint of {_count(lacks, 'node')}, or removing it"
+    return f"room on {_count(lacks, 'more node')}"
 
 
 def _tied(gang: Muster, tie: Tie) -> str:
@@ -149,6 +176,14 @@ def slipped(pod: Pod) -> str:
 def backing_off(gang: Muster, why: str) -> str:
     """A boarding was cancelled and the next has not begun."""
     return f"Gang {gang.name}: boarding was cancelled ({why}); it is tried again shortly."
+
+
+def refused(nodes: int, last: str) -> str:
+    """Nodes that our planner would have taken, and kube-scheduler would not. last: what happened there."""
+    return (
+        f"kube-scheduler has refused {_count(nodes, 'node')} just now (see FailedScheduling in the Pods' "
+        f"events); the last: {last}."
+    )
 
 
 def granted(gang: Muster, domain: Domain, seats: int, failed: str = "") -> str:

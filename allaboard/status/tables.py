@@ -68,6 +68,7 @@ def explained(told: Row) -> RenderableType:
             cells = row["domain"] or "(whole cluster)", row["have"], row["need"], lacks or "sizes don't match"
             table.add_row(*map(str, cells), why or "-")
         parts.append(table)
+    parts += [Text(hint, "dim") for hint in told["hints"]]
     return Group(*parts)
 
 

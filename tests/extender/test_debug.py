@@ -70,6 +70,7 @@ async def test_a_waiting_gang_names_every_domain_that_can_not_take_it_nearest_fi
     assert told["reason"] == "GangWaiting"
     assert "Closest: a has 4" in told["message"]
     assert [member["name"] for member in told["members"]] == [f"llm-{i}" for i in range(5)]
+    assert "autoscaler" in told["hints"][0]
 
 
 async def test_a_gang_that_misses_members_is_not_said_to_lack_room(page: Page) -> None:

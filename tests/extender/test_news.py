@@ -1,5 +1,8 @@
 """When people are told why a gang waits: soon, not too often, and newcomers too."""
 
+import re
+from dataclasses import replace
+
 from extender.news import REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
 from extender.rounds import Standing
 from gangs.notes import Note
@@ -81,6 +84,28 @@ def test_a_new_member_is_told_at_once_and_the_others_are_not_told_again() -> Non
     assert told(world, 1) == []
 
 
+def test_a_new_member_is_told_what_holds_now_and_the_others_a_minute_later() -> None:
+    world = gathering()
+    told(world, SETTLED_SECONDS)
+    world.update(*make_members(1, floor=4, start=2, required=LEVEL))
+    [said] = told(world, 1)
+    assert "3 of 4 members are here" in said.message == world.news.told(("default", "llm"))
+    assert told(world, TEXT_SECONDS - 2) == []
+    assert len(told(world, 1)) == 3
+
+
+def test_another_generation_of_a_gang_is_not_told_what_the_one_before_was() -> None:
+    world = gathering()
+    told(world, SETTLED_SECONDS)
+    for number in range(2):
+        world.pods.drop(f"u-llm-{number}")
+    again = [replace(pod, uid=f"again-{pod.name}") for pod in make_members(3, floor=9, required=LEVEL)]
+    world.update(*again)
+    said = told(world, 1)
+    assert len(said) == 3
+    assert {"3 of 9 members are here" in row.message for row in said} == {True}
+
+
 def test_a_gang_that_got_its_seats_is_told_nothing_more() -> None:
     world = gathering()
     told(world, SETTLED_SECONDS)
@@ -100,6 +125,36 @@ def test_a_cancelled_boarding_is_told_with_its_reason() -> None:
     assert reasons(said) == [("llm-0", Standing.BACKING_OFF), ("llm-1", Standing.BACKING_OFF)]
     assert said[0].message.startswith("Gang default/llm: boarding was cancelled (llm-0 on a")
     assert said[0].message.endswith(": no disk); it is tried again shortly.")
+
+
+def test_nodes_that_kube_scheduler_refused_are_counted_where_there_seems_to_be_room() -> None:
+    world = World({"a": 2})
+    world.board(*make_members(2, required=LEVEL))
+    for _ in range(4):
+        for number in range(2):
+            world.store.lose(world.registry.pods[f"u-llm-{number}"], "taken")
+        world.round(after=5)
+    assert world.standing() is Standing.WAITING
+    told(world)
+    said = told(world, SETTLED_SECONDS)
+    assert "Closest: a has 2. kube-scheduler has refused 2 nodes just now" in said[0].message
+    assert re.search(r"the last: llm-\d on a\d: taken\.$", said[0].message)
+
+
+def test_a_gang_that_boards_while_others_are_told_is_told_nothing() -> None:
+    world = World({"a": 1})
+    world.board(*make_members(2, name="first", required=LEVEL))
+    world.board(*make_members(2, name="second", required=LEVEL, created=1))
+    world.board(*make_members(9, name="third", required=LEVEL, created=2))
+    told(world)
+    world.clock.advance(SETTLED_SECONDS)
+    steps = world.news.steps(world.clock())
+    said = [*next(steps), *next(steps)]
+    for number in range(3):
+        world.nodes.update(make_node(f"n{number}", "a"))
+    world.round()
+    said += [row for step in steps for row in step]
+    assert {row.pod.gang for row in said} == {"first", "third"}
 
 
 def test_the_gang_ahead_is_named() -> None:

@@ -79,12 +79,3 @@ async def test_a_write_that_is_refused_is_tried_again() -> None:
     world.api.fail("/llm-0", 409)
     assert sorted(row.pod.name for row in await scale_up.release()) == [f"llm-{i}" for i in range(1, 5)]
     assert "llm-0" in {row.pod.name for row in await scale_up.release()}
-
-
-def test_the_waiting_sentence_says_that_an_autoscaler_does_not_see_gated_pods() -> None:
-    world, _ = waiting(5)
-    sentence = world.news.sentence(world.rounds.pending["default", "llm"])
-    assert sentence.endswith(
-        "No domain would take it even if nobody else were there; a cluster autoscaler does not see Pods "
-        "behind a scheduling gate."
-    )

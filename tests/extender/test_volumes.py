@@ -70,7 +70,7 @@ def test_a_gang_tied_to_a_node_without_room_waits_and_says_which() -> None:
     world.board(*claiming(gang(4)))
     assert world.written.grants == []
     sentence = world.news.sentence(world.rounds.pending["default", "llm"])
-    assert " llm-0 is tied by a volume or claim to a5 (a5: cordoned). " in sentence
+    assert " llm-0 is tied by a volume or claim to a5 (a5: cordoned)." in sentence
 
 
 def test_the_gang_goes_where_it_likes_once_the_provisioner_takes_its_node_back() -> None:

@@ -18,6 +18,17 @@ def seat(node: str, gpus: int = 4, owner: str = "job-7") -> Seat:
     return Seat(node, {GPU: gpus, "pods": 1}, owner)
 
 
+def test_the_largest_domain_is_counted_as_if_it_were_empty_and_anew_when_nodes_change() -> None:
+    room, shape = make_room({"a": 3, "b": 2}), make_shape(4)
+    room.take("u", Seat("a0", {GPU: 4}, "job"))
+    room.put_node(make_node("a1", "a", cordoned=True))
+    assert room.largest(LEVEL, shape) == room.largest(LEVEL, shape) == 3
+    room.put_node(make_node("b2", "b", gpus=8))
+    assert room.largest(LEVEL, shape) == 4
+    assert room.largest((), shape) == 7
+    assert room.largest(("no/label",), shape) == 0
+
+
 def test_a_node_has_as_many_slots_as_its_scarcest_resource_allows() -> None:
     room = make_room({"a": 1}, gpus=8)
     node = room.nodes["a0"]

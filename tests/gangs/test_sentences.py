@@ -25,6 +25,7 @@ from tests.builders import (
     make_owner,
     make_pod,
     make_room,
+    make_shape,
 )
 
 
@@ -56,7 +57,8 @@ def test_the_nearest_clique_and_what_it_lacks() -> None:
     rejection = lacking(15, 18, ("cordoned", 2), ("taken by job-7", 1))
     assert sentences.waiting(whole(18), rejection) == (
         "Gang default/llm: 18 of 18 members are here; needs 18 free nodes with 4 GPUs in one "
-        "nvidia.com/gpu.clique. Closest: c0003 has 15 (2 cordoned, 1 taken by job-7)."
+        "nvidia.com/gpu.clique. Closest: c0003 has 15 (2 cordoned, 1 taken by job-7). "
+        "What would help: room on 3 more nodes."
     )
 
 
@@ -64,20 +66,52 @@ def test_members_that_share_nodes_need_room_rather_than_nodes() -> None:
     rejection = lacking(1, 2, whole_nodes=False, each={GPU: 1, "cpu": 500, "memory": 3 * GIB // 2, "pods": 1})
     assert sentences.waiting(whole(2), rejection) == (
         "Gang default/llm: 2 of 2 members are here; needs room for 2 Pods with 1 GPU, 0.5 CPU, 1.5 GiB each "
-        "in one nvidia.com/gpu.clique. Closest: c0003 has 1."
+        "in one nvidia.com/gpu.clique. Closest: c0003 has 1. What would help: room for 1 more Pod."
     )
 
 
 def test_other_devices_are_named_in_full() -> None:
     rejection = lacking(0, 1, level=(), domain=(), each={"nvidia.com/pgpu": 8, "pods": 1})
     assert sentences.waiting(whole(1), rejection).endswith(
-        "needs 1 free node with 8 nvidia.com/pgpu. The cluster has 0."
+        "needs 1 free node with 8 nvidia.com/pgpu. The cluster has 0. What would help: room on 1 more node."
     )
 
 
 def test_pods_that_ask_for_nothing_need_a_place() -> None:
     rejection = lacking(0, 1, level=(), domain=(), each={"pods": 1}, whole_nodes=False)
     assert "room for 1 Pod with a free Pod place each" in sentences.waiting(whole(1), rejection)
+
+
+@pytest.mark.parametrize(
+    ("blockers", "remedy"),
+    [
+        ([("taken by a", 2), ("taken by b", 1)], "3 taken nodes coming free"),
+        ([("cordoned", 5), ("taken by b", 1)], "uncordoning 3 nodes"),
+        ([("tainted", 3)], "tolerating the taint of 3 nodes, or removing it"),
+        ([("not ready", 9)], "room on 3 more nodes"),
+    ],
+)
+def test_the_one_thing_that_would_do_is_named(blockers: list[tuple[str, int]], remedy: str) -> None:
+    text = sentences.waiting(whole(18), lacking(15, 18, *blockers))
+    assert text.endswith(f"). What would help: {remedy}.")
+
+
+def test_a_gang_that_no_clique_could_hold_is_told_so_instead() -> None:
+    room = make_room({"a": 4, "b": 6})
+    room.put_node(make_node("b0", "b", cordoned=True))
+    text = sentences.waiting(whole(7), explain(Boarding(candidates(7), 7, LEVEL), room))
+    assert text.endswith(
+        "Closest: b has 5 (1 cordoned). No nvidia.com/gpu.clique holds more than 6 even when empty. "
+        "What would help: fewer members at once, or a wider level."
+    )
+    text = sentences.waiting(whole(6), explain(Boarding(candidates(6), 6, LEVEL), room))
+    assert text.endswith("(1 cordoned). What would help: uncordoning 1 node.")
+
+
+def test_nothing_is_said_of_the_largest_clique_where_members_differ() -> None:
+    members = (*candidates(2), *candidates(1, make_shape(1)))
+    found = explain(Boarding(members, 3, LEVEL), make_room({"a": 1}))
+    assert found.largest is None
 
 
 def test_a_label_that_no_node_has_is_named() -> None:
@@ -125,7 +159,7 @@ def test_a_thousand_nodes_make_no_longer_a_sentence_than_ten() -> None:
             room.put_node(make_node(name, f"c{number // 10}", cordoned=True))
     boarding = Boarding(candidates(18), 18, LEVEL)
     text = sentences.waiting(whole(18), explain(boarding, room))
-    assert len(text) < 300
+    assert len(text) < 350
     assert text.count("Closest") == 1
     assert "taken by others" in text
 

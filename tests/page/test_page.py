@@ -1,6 +1,7 @@
 """The live page in a headless Chromium, over an extender's parts in this process."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from extender.news import SETTLED_SECONDS
 from extender.page import Page
 from extender.views import Views
 from gangs.pods import Pod
-from tests.builders import make_loose
+from tests.builders import make_loose, make_pod
 from tests.extender.world import World, gang
 from tests.page.browser import browser, drawn, needs_chromium, opened, soon
 
@@ -191,6 +192,40 @@ async def test_it_is_readable_in_light_and_dark(scheme: str) -> None:
         )
         assert min(contrast(*pair) for pair in pairs) >= 4.5
         assert (luminance(pairs[0][1]) > 0.5) == (scheme == "light")
+
+
+BRIGHTNESS = """async (picture) => {
+    const image = new Image();
+    image.src = 'data:image/png;base64,' + picture;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d');
+    canvas.drawImage(image, 0, 0);
+    const {data} = canvas.getImageData(0, 0, image.width, image.height);
+    let sum = 0;
+    for (let i = 0; i < data.length; i += 4) {
+        sum += .2126 * data[i] + .7152 * data[i + 1] + .0722 * data[i + 2];
+    }
+    return sum / (data.length / 4);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("sight", ["achromatopsia", "deuteranopia", "protanopia", "tritanopia"])
+async def test_used_promised_and_free_are_told_apart_without_seeing_colours(scheme: str, sight: str) -> None:
+    async with serving({"a": 3}) as served, browser() as started:
+        served.world.update(make_loose("job", node="a0"))
+        served.world.board(make_pod("boards", gang="g", floor=1, required=("kubernetes.io/hostname",)))
+        async with opened(started, served.url, color_scheme=scheme, device_scale_factor=4) as window:
+            session = await window.context.new_cdp_session(window)
+            await session.send("Emulation.setEmulatedVisionDeficiency", {"type": sight})
+            seen = {}
+            for node in ("a0", "a1", "a2"):
+                picture = await window.locator(f"[data-node={node}]").screenshot()
+                seen[node] = await window.evaluate(BRIGHTNESS, base64.b64encode(picture).decode())
+            shown = await drawn(window)
+    assert [(shown[node]["used"], shown[node]["promised"]) for node in seen] == [(4, 0), (0, 4), (0, 0)]
+    used, promised, free = seen.values()
+    assert min(abs(used - promised), abs(used - free), abs(promised - free)) > 20
 
 
 def contrast(one: str, other: str) -> float:

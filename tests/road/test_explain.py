@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import pytest_asyncio
 
+from allaboard.local.binaries import find
 from e2e.kube import until
 from e2e.observer import Observer
 from e2e.pods import GPUS
@@ -53,6 +56,34 @@ async def test_explain_names_what_each_clique_lacks_of_a_gang_too_large(play: Pl
     assert (code, told["message"]) == (2, sentence)
     assert {row["domain"] for row in told["domains"]} == set(play.stage.cliques)
     assert {(row["have"], row["need"]) for row in told["domains"]} == {(CLIQUE_NODES, too_many)}
+
+
+async def test_kubectl_allaboard_is_the_same_command(play: Play) -> None:
+    """kubectl finds the plugin on the path, and passes arguments and exit code on."""
+    kube = play.stage.kube
+    await kube.apply(_NAMESPACE, statefulset("wide", CLIQUE_NODES + 1))
+    await play.waiting(_NAMESPACE, "GangWaiting", "wide-0")
+    state = kube.kubeconfig.parent / "dev"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    async def run(*words: str) -> tuple[int, str, str]:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "PATH": path, "KUBECONFIG": str(kube.kubeconfig)},
+        )
+        out, err = await process.communicate()
+        return process.returncode or 0, out.decode(), err.decode()
+
+    kubectl = str(find("kubectl"))
+    line = ("explain", "wide", "-n", _NAMESPACE, f"--state-dir={state}")
+    by_plugin = await run(kubectl, "allaboard", *line)
+    assert by_plugin == await run("allaboard", *line)
+    assert by_plugin[0] == 2
+    assert f"Gang {_NAMESPACE}/wide is Waiting" in by_plugin[1]
+    code, usage, _ = await run(kubectl, "allaboard", "explain", "--help")
+    assert (code, "Usage: kubectl allaboard explain" in usage) == (0, True)
 
 
 async def test_describe_explains_on_pod_and_owner_why_they_wait_and_then_that_they_are_aboard(

@@ -34,8 +34,8 @@ DOMAINS = [{"domain": "c1", "have": 4, "need": 5, "blockers": [{"why": "cordoned
 CLIQUES = [{"clique": "c0", "nodes": 18, "gpus": 72, "used": 36, "promised": 18}]
 PAGES: dict[str, Any] = {
     "/debug/gangs": [LLM, OTHER],
-    "/debug/gang/default/llm": {**LLM, "domains": DOMAINS, "members": []},
-    "/debug/gang/team/sim": {**OTHER, "reason": "", "message": "", "domains": [], "members": []},
+    "/debug/gang/default/llm": {**LLM, "domains": DOMAINS, "members": [], "hints": []},
+    "/debug/gang/team/sim": {**OTHER, "reason": "", "message": "", "domains": [], "members": [], "hints": []},
     "/debug/cliques": CLIQUES,
 }
 
