@@ -62,6 +62,10 @@ wheels: setup ## the image's content: wheels as locked, for PYTHON_VERSION, and 
 image: wheels ## build the image IMAGE from BASE_IMAGE (docker)
 	@$(DOCKER) build --quiet --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMAGE) .
 
+.PHONY: e2e-kind
+e2e-kind: image build ## the scenes on a kind cluster, Allaboard in Pods (KIND_NODE_IMAGE, KEEP=1)
+	@KUBECTL=$${KUBECTL:-$$($(PYTHON) -m allaboard local which kubectl)} IMAGE=$(IMAGE) $(PYTHON) -m e2e.kind
+
 .PHONY: manifests
 manifests: setup ## write anew the manifests that follow from code
 	@$(PYTHON) -m allaboard.ship
