@@ -12,6 +12,10 @@ FAULTS ?= 500
 SEED ?= 1
 UNPROTECTED ?=
 
+# make e2e-kind: KEEP=1 leaves the cluster running; KIND, KIND_NODE_IMAGE, KIND_NAME, KUBECTL: docs/install.md
+KEEP ?=
+export KEEP
+
 # make parity: how many (Pod, node) pairs
 PAIRS ?= 10000
 
@@ -26,14 +30,14 @@ DOCKER ?= docker
 
 .PHONY: help
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## show the main job on a real control plane with fake GPU nodes
 	@$(PYTHON) -m e2e.demo
 
 .PHONY: test
-test: build ## run all tests, those against the real control plane too (ARGS go to pytest)
+test: build helm ## run all tests, those against the real control plane too (ARGS go to pytest)
 	@$(PYTHON) -m pytest $(ARGS)
 
 .PHONY: bench
@@ -71,7 +75,7 @@ manifests: setup ## write anew the manifests that follow from code
 	@$(PYTHON) -m allaboard.ship
 
 .PHONY: manifests-check
-manifests-check: build ## kustomize and Helm render the same, and a real API server takes it
+manifests-check: build helm ## kustomize and Helm render the same, and a real API server takes it
 	@$(PYTHON) -m pytest tests/ship
 
 .PHONY: check
@@ -91,6 +95,10 @@ $(READY): uv.lock pyproject.toml .ci/bootstrap
 .PHONY: build
 build: setup ## build the control plane's binaries once, into the user's cache (minutes)
 	@$(PYTHON) -m allaboard.local build >/dev/null
+
+.PHONY: helm
+helm: setup ## build Helm once, for the chart's tests
+	@$(PYTHON) -m allaboard.local build helm >/dev/null
 
 .PHONY: clean
 clean: ## remove .venv and tool caches (built binaries stay in the user's cache)
