@@ -12,6 +12,10 @@ FAULTS ?= 500
 SEED ?= 1
 UNPROTECTED ?=
 
+# make e2e-kind: KEEP=1 leaves the cluster running; KIND, KIND_NODE_IMAGE, KIND_NAME, KUBECTL: docs/install.md
+KEEP ?=
+export KEEP
+
 # make parity: how many (Pod, node) pairs
 PAIRS ?= 10000
 
@@ -26,14 +30,14 @@ DOCKER ?= docker
 
 .PHONY: help
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## show the main job on a real control plane with fake GPU nodes
 	@$(PYTHON) -m e2e.demo
 
 .PHONY: test
-test: build ## run all tests, those against the real control plane too (ARGS go to pytest)
+test: build helm ## run all tests, those against the real control plane too (ARGS go to pytest)
 	@$(PYTHON) -m pytest $(ARGS)
 
 .PHONY: bench
@@ -66,12 +70,16 @@ wheels: setup ## the image's content: wheels as locked, for PYTHON_VERSION, and 
 image: wheels ## build the image IMAGE from BASE_IMAGE (docker)
 	@$(DOCKER) build --quiet --build-arg BASE_IMAGE=$(BASE_IMAGE) --tag $(IMAGE) .
 
+.PHONY: e2e-kind
+e2e-kind: image build ## the scenes on a kind cluster, Allaboard in Pods (KIND_NODE_IMAGE, KEEP=1)
+	@KUBECTL=$${KUBECTL:-$$($(PYTHON) -m allaboard local which kubectl)} IMAGE=$(IMAGE) $(PYTHON) -m e2e.kind
+
 .PHONY: manifests
 manifests: setup ## write anew the manifests that follow from code
 	@$(PYTHON) -m allaboard.ship
 
 .PHONY: manifests-check
-manifests-check: build ## kustomize and Helm render the same, and a real API server takes it
+manifests-check: build helm ## kustomize and Helm render the same, and a real API server takes it
 	@$(PYTHON) -m pytest tests/ship
 
 .PHONY: check
@@ -91,6 +99,10 @@ $(READY): uv.lock pyproject.toml .ci/bootstrap
 .PHONY: build
 build: setup ## build the control plane's binaries once, into the user's cache (minutes)
 	@$(PYTHON) -m allaboard.local build >/dev/null
+
+.PHONY: helm
+helm: setup ## build Helm once, for the chart's tests
+	@$(PYTHON) -m allaboard.local build helm >/dev/null
 
 .PHONY: clean
 clean: ## remove .venv and tool caches (built binaries stay in the user's cache)

@@ -61,12 +61,13 @@ async def play_all() -> list[Outcome]:
     async with set_up(f"demo-{os.getpid()}", _CLIQUES) as stage, observed(stage.kube.kubeconfig) as observer:
         await stage.kube.namespace("others")
         play = Play(stage, observer, lambda line: console.print(f"  {line}", soft_wrap=True))
-        outcomes = [await _played(number, scene, play) for number, scene in enumerate(SCENES, 1)]
+        outcomes = [await played(number, scene, play) for number, scene in enumerate(SCENES, 1)]
         console.print(f"\nThe checker looked {observer.checker.looks} times.")
         return outcomes
 
 
-async def _played(number: int, scene: Scene, play: Play) -> Outcome:
+async def played(number: int, scene: Scene, play: Play) -> Outcome:
+    """Play one scene and tell how it went; a failed one is cleared away."""
     title = (scene.__doc__ or scene.__name__).strip()
     console.print(f"\n[bold]Scene {number}[/bold] {title}", soft_wrap=True)
     started, failure = time.monotonic(), ""

@@ -6,6 +6,7 @@ Whatever happens, Ctrl-C included, nothing is left running.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from e2e.kube import Kube
+from e2e.kube import Kube, until
 from e2e.pods import GPUS, pod
 
 Json = dict[str, Any]
@@ -30,7 +31,10 @@ class StageError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running cluster with Allaboard on it. nodes: names by clique, in order (c0000, c0001, …)."""
+    """A running cluster with Allaboard on it.
+
+    nodes: names by clique, in order (c0000, c0001, …). dev: the process of `allaboard dev`.
+    """
 
     kube: Kube
     nodes: tuple[tuple[str, ...], ...]
@@ -44,6 +48,20 @@ class Stage:
             if any(Path(word).name == part for word in words):
                 return int(pid)
         raise StageError(f"{part} does not run")
+
+    async def crash(self, part: str) -> str:
+        """Kill a part (-9) and wait until another one runs; what was killed. Raises StageError."""
+        pid = self.pid(part)
+        os.kill(pid, signal.SIGKILL)
+
+        async def runs_again() -> bool:
+            try:
+                return self.pid(part) != pid
+            except (OSError, StageError):
+                return False
+
+        await until(runs_again, f"the {part} runs again")
+        return f"{part} (pid {pid})"
 
     async def occupy(self, namespace: str, nodes: Sequence[str]) -> None:
         """Fill these nodes with somebody else's Pods, which no scheduler had a say in."""

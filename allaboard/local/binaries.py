@@ -20,7 +20,8 @@ def find(tool: str) -> Path:
     """The binary called tool; raises LocalError if it was never built."""
     path = _look_up(tool)
     if path is None:
-        raise LocalError(f"{tool} {_ALL[tool].version} is not built yet: run `allaboard local build`")
+        command = "allaboard local build" + (f" {tool}" if tool in EXTRA_TOOLS else "")
+        raise LocalError(f"{tool} {_ALL[tool].version} is not built yet: run `{command}`")
     return path
 
 

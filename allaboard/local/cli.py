@@ -95,14 +95,18 @@ def which(tool: Annotated[str, typer.Argument(help="For example kubectl.")]) -> 
 
 
 @app.command()
-def build() -> None:
+def build(
+    tools: Annotated[
+        list[str] | None, typer.Argument(help="Default: what a cluster needs. helm: for the chart's tests.")
+    ] = None,
+) -> None:
     """Build the binaries that are missing, without starting anything.
 
     They are kept in the user's cache folder. A folder named by ALLABOARD_BIN_DIR or KUBEBUILDER_ASSETS is
     used for whatever it holds.
     """
     with _for_people(), _stoppable():
-        found = provide(TOOLS, _say)
+        found = provide(tools or TOOLS, _say)
     for tool, path in found.items():
         typer.echo(f"{tool:<24} {path}")
 

@@ -133,6 +133,7 @@ def _prepare(name: str, place: Layout, scheduler: bool) -> Settings:
     pki.write_all(place.pki, place.kubeconfig, settings.context, settings.server)
     place.config(components.KWOK).write_bytes(_KWOK_RULES.read_bytes())
     place.config(components.SCHEDULER).write_text(components.scheduler_configuration(place))
+    place.config(components.AUDIT).write_text(components.audit_policy())
     place.settings.write_text(json.dumps(asdict(settings), indent=2) + "\n")
     return settings
 

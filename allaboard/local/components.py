@@ -19,6 +19,7 @@ API_SERVER: Final = "kube-apiserver"
 CONTROLLERS: Final = "kube-controller-manager"
 SCHEDULER: Final = "kube-scheduler"
 KWOK: Final = "kwok"
+AUDIT: Final = "audit"
 
 _HOST: Final = "127.0.0.1"
 _ETCD_QUOTA_BYTES: Final = 8 << 30
@@ -94,6 +95,20 @@ def scheduler_configuration(layout: Layout) -> str:
     return yaml.safe_dump(document, sort_keys=False)
 
 
+def audit_policy() -> str:
+    """The API server writes down what Allaboard does by the rights of its manifests, and nothing else."""
+    document = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [
+            {"level": "Metadata", "userGroups": ["system:serviceaccounts:allaboard-system"]},
+            {"level": "None"},
+        ],
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
 def _etcd(settings: Settings, layout: Layout) -> dict[str, str]:
     client = f"http://{_HOST}:{settings.ports[ETCD]}"
     peer = f"http://{_HOST}:{settings.ports['etcd-peer']}"
@@ -123,6 +138,8 @@ def _api_server(settings: Settings, layout: Layout) -> dict[str, str]:
         "service-account-signing-key-file": str(layout.pki / "service-account.key"),
         "service-cluster-ip-range": "10.96.0.0/16",
         "allow-privileged": "true",
+        "audit-policy-file": str(layout.config(AUDIT)),
+        "audit-log-path": str(layout.log(AUDIT)),
         "disable-admission-plugins": "TaintNodesByCondition",
         "enable-priority-and-fairness": "false",
         "max-requests-inflight": "0",

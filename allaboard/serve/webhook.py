@@ -48,6 +48,7 @@ def settle(settings: Settings, service: str, secret: str) -> Options:
         port=settings.webhook_port,
         state_dir=settings.state_dir,
         service=namespaced("--service", "Service", service),
+        hosts=(settings.webhook_host,),
         secret=namespaced("--secret", "Secret", secret or f"{service}-certificates"),
     )
 

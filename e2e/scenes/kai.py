@@ -13,9 +13,11 @@ async def kai_statefulset_unmodified(play: Play) -> None:
     """examples/kai-statefulset.yaml, unmodified: whole in one clique"""
     kube, (trap, roomy, *full) = play.stage.kube, play.stage.nodes
     await kube.namespace(_NAMESPACE)
-    await play.stage.occupy("others", [*trap[1:], *roomy[:12], *(node for rack in full for node in rack)])
+    free = max(2, len(roomy) // 3)
+    await play.stage.occupy("others", [*trap[1:], *roomy[free:], *(node for rack in full for node in rack)])
     play.tell(
-        "c0000 has 1 free node, where a first Pod would be trapped; c0001 has 6; it needs 2 in one clique"
+        "c0000 has 1 free node, where a first Pod would be trapped; "
+        f"c0001 has {free}; it needs 2 in one clique"
     )
     await kube.apply(_NAMESPACE, _SEED)
     await play.bound(_NAMESPACE, 2)

@@ -1,4 +1,4 @@
-"""Scene 2: the scene of the design. Clique A has 3 free nodes, B has 18; the gang needs 4.
+"""Scene 2: the scene of the design. Clique A has 3 free nodes, B is free (18 in a rack); the gang needs 4.
 
 The same manifest runs twice: on kube-scheduler alone, in a namespace that our webhook ignores, then with
 Allaboard. It carries the Pod affinity that authors write by hand today, and KAI's annotations.
@@ -25,12 +25,13 @@ _BY_HAND: Final = {
 
 
 async def whole_gang_in_the_free_clique(play: Play) -> None:
-    """4 nodes in one clique: A has 3 free, B 18; kube-scheduler alone gets stuck"""
+    """4 nodes in one clique: A has 3 free, B all; kube-scheduler alone gets stuck"""
     kube, (a, b, *full) = play.stage.kube, play.stage.nodes
     await kube.namespace(_STOCK, {"allaboard.dev/webhook": "ignore"})
     await kube.namespace(_OURS)
+    half = await _half_of_the_cpu(play, b[0])
     await play.stage.occupy("others", [*a[3:], *(node for rack in full for node in rack)])
-    await kube.apply("others", [_agent(node) for node in b])
+    await kube.apply("others", [_agent(node, half) for node in b])
     gang = statefulset("llm", _MEMBERS, affinity=_BY_HAND)
     await kube.apply(_STOCK, gang)
     await _stuck(play)
@@ -55,11 +56,16 @@ async def _stuck(play: Play) -> None:
     assert where == {"c0000": 3}
 
 
-def _agent(node: str) -> dict[str, Any]:
+async def _half_of_the_cpu(play: Play, node: str) -> str:
+    [found] = [n for n in await play.stage.kube.items("nodes") if n["metadata"]["name"] == node]
+    return f"{int(found['status']['allocatable']['cpu']) * 500}m"
+
+
+def _agent(node: str, cpu: str) -> dict[str, Any]:
     container = {
         "name": "agent",
         "image": "registry.invalid/agent:1",
-        "resources": {"requests": {"cpu": "36"}},
+        "resources": {"requests": {"cpu": cpu}},
     }
     return {
         "apiVersion": "v1",

@@ -1,5 +1,8 @@
 """What the parts do differently in a Pod: whose rights they use, and what can be reached from outside."""
 
+import sys
+from contextlib import suppress
+from ipaddress import IPv4Address
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -89,11 +92,28 @@ def test_the_port_for_probes_tells_how_the_extender_is_and_offers_nothing_else(
     flags = (f"--kubeconfig={cluster.kubeconfig}", f"--state-dir={tmp_path}", f"--probe-port={port}")
     with running("extender", *flags) as extender:
         extender.until_ready()
+        assert _listens_on(extender.process.pid) == {"127.0.0.1", "0.0.0.0"}
+        assert _listens_on(extender.process.pid, besides=port) == {"127.0.0.1"}
         for path in ("healthz", "readyz", "leaderz", "metrics"):
             assert _status(port, path) == 200, path
         for path in ("debug/gangs", "filter", "bind"):
             assert _status(port, path) == 404, path
             assert _status(port, path, b"{}") == 404, path
+
+
+def _listens_on(pid: int, besides: int = 0) -> set[str]:
+    """Addresses on which the process itself accepts connections, ports beside the given one."""
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            inodes.add(str(link.readlink()).removeprefix("socket:[").removesuffix("]"))
+    found = set()
+    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, *rest = line.split()
+        address, port = local.split(":")
+        if state == "0A" and rest[5] in inodes and int(port, 16) != besides:
+            found.add(str(IPv4Address(int.from_bytes(bytes.fromhex(address), sys.byteorder))))
+    return found
 
 
 def _status(port: int, path: str, body: bytes | None = None) -> int:

@@ -72,3 +72,9 @@ def test_versions_are_those_that_the_module_files_pin() -> None:
         if tool.module is not None:
             module = tool.package.split("/cmd/")[0]
             assert f"{module} {tool.version}" in (tool.module / "go.mod").read_text()
+
+
+def test_a_tool_that_no_cluster_needs_is_built_by_name() -> None:
+    said = r"helm v3\.22\.0 is not built yet: run `allaboard local build helm`"
+    with pytest.raises(LocalError, match=said):
+        binaries.find("helm")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from allaboard.local.binaries import find, provide
+from allaboard.local.binaries import find
 from allaboard.ship.files import stale, write
 from extender.api import Api
 from tests.ship.conftest import MANIFESTS, NAMESPACE, Kubectl
@@ -31,7 +31,7 @@ ALL: Final = tuple(SWITCHES)
 
 @pytest.fixture(scope="module")
 def helm() -> Path:
-    return provide(["helm"], print)["helm"]
+    return find("helm")
 
 
 def run(helm: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

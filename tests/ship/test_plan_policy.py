@@ -108,3 +108,22 @@ async def test_without_the_policy_a_tenant_could(tenant: Api, api: Api, namespac
     finally:
         del kept["metadata"]["resourceVersion"]
         await api.create(bindings, kept)
+
+
+@pytest.mark.parametrize("part", ["binding", "status"])
+async def test_the_role_admin_lets_nobody_bind_pods_or_nominate_nodes(
+    applied: str, cluster: Cluster, api: Api, namespace: str, part: str
+) -> None:
+    """By a Binding a plan could be written past the policy, by a nomination room be blocked."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
+    await api.create(path, _binding("ClusterRole", "admin", namespace))
+    async with _as(cluster, api, namespace, "default") as tenant:
+        review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+        async def may(verb: str, **attributes: str) -> bool:
+            spec = {"resourceAttributes": {"verb": verb, "namespace": namespace, **attributes}}
+            return bool((await tenant.create(review, {"spec": spec}))["status"]["allowed"])
+
+        await eventually(lambda: may("create", resource="pods"))
+        for verb in ("create", "update", "patch"):
+            assert not await may(verb, resource="pods", subresource=part)
