@@ -18,11 +18,13 @@ from allaboard.offline import app as offline
 from allaboard.options import (
     HOST,
     PROFILES,
+    Evict,
     ExtenderPort,
     Identity,
     Kubeconfig,
     LeaderElection,
     LeaseOption,
+    MinRuntime,
     Profiles,
     StateDir,
     Unprotected,
@@ -76,6 +78,8 @@ def dev(
     cleanup: Annotated[
         bool, typer.Option("--cleanup", help="Only remove the webhook's registration, then exit.")
     ] = False,
+    evict: Evict = "",
+    min_runtime: MinRuntime = 0.0,
     unprotected: Unprotected = "",
 ) -> None:
     """Run webhook, extender and kube-scheduler outside the cluster.
@@ -85,10 +89,12 @@ def dev(
     Ctrl-C: everything is stopped, the registration is removed, exit code 0.
     """
     from allaboard.dev import parts
+    from allaboard.dev.settings import rules
 
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
+    settings = replace(settings, rules=rules(evict, min_runtime))
     if cleanup:
         removed = ask(parts.clean_up(settings))
         say("the registration is removed" if removed else "there was no registration")
@@ -126,16 +132,20 @@ def extender(
     leader_election: LeaderElection = "none",
     lease: LeaseOption = "",
     identity: Identity = "",
+    evict: Evict = "",
+    min_runtime: MinRuntime = 0.0,
     unprotected: Unprotected = "",
 ) -> None:
     """Run the extender alone. Prints "ready" when its caches are synced, also where another one leads."""
     from allaboard.dev import parts
-    from allaboard.dev.settings import election
+    from allaboard.dev.settings import election, rules
 
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
-    settings = replace(settings, election=election(leader_election, lease, identity))
+    settings = replace(
+        settings, election=election(leader_election, lease, identity), rules=rules(evict, min_runtime)
+    )
     _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready))
 
 

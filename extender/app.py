@@ -27,6 +27,7 @@ from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
 from extender.debug import Debug
 from extender.events import EventWriter
+from extender.evictor import Evictor
 from extender.freshness import Freshness
 from extender.grants import Grants
 from extender.guard import Guard
@@ -36,6 +37,7 @@ from extender.leases import Election, elector
 from extender.metrics import Gauges, endpoint
 from extender.news import News
 from extender.owners import Owners
+from extender.preemption import Preemption, Rules
 from extender.queue_status import QueueStatus
 from extender.queues import PATH as QUEUES
 from extender.queues import Queues
@@ -62,7 +64,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run. kubeconfig None: in the cluster. port 0: any free one.
+    """How to run. kubeconfig None: in the cluster. port 0: any free one. rules: who may be evicted.
 
     profiles: names of the schedulers that we serve. unprotected: protections switched off, a subset of
     PROTECTIONS; only for proving that whoever judges our promises would notice.
@@ -74,6 +76,7 @@ class Options:
     profiles: tuple[str, ...]
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
+    rules: Rules = field(default_factory=Rules)
 
 
 class Extender:
@@ -137,6 +140,17 @@ class Extender:
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
         self.queue_status = QueueStatus(api, self.queues, self.registry, clock)
+        self.preemption = Preemption(
+            options.rules,
+            Evictor(api, clock),
+            self.rounds,
+            self.registry,
+            self.room,
+            self.store,
+            self.queues,
+            clock,
+            lambda: self.leads,
+        )
         self.events = EventWriter(api, clock)
 
     def informers(self) -> list[Informer]:
@@ -179,6 +193,7 @@ class Extender:
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
+            self.events.put(await self.preemption.look())
             await self.queue_status.write()
 
     async def work(self, on_synced: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from gangs.muster import Muster
 from gangs.planner import Boarding, Kept, domain_to_keep, holds_when_empty
 from gangs.pods import GangKey
-from gangs.room import Room
+from gangs.room import Domain, Room
 
 
 class Keeper:
@@ -24,6 +24,8 @@ class Keeper:
         self._looked = (-1, -1)
         self._ahead: set[GangKey] = set()
         self._passed = False
+        self.locked = False
+        self.cleared = False
 
     @property
     def head(self) -> GangKey | None:
@@ -44,11 +46,26 @@ class Keeper:
 
     def kept_from(self, gang: Muster) -> Kept | None:
         """What this gang may not use; nothing is kept from the head and from those ahead of it."""
-        return None if self.head == gang.key or gang.key in self._ahead else self.kept
+        if self.head == gang.key or (gang.key in self._ahead and not self.locked):
+            return None
+        return self.kept
+
+    def lock(self, gang: Muster, domain: Domain) -> None:
+        """This domain is being cleared for the gang: nobody gets in, whoever's turn it is.
+
+        The gang itself does once cleared is set, the others after release().
+        """
+        self._head, self.kept, self.locked = gang, Kept(gang.required, domain, gang.name), True
+        self.cleared = False
 
     def keep_for(self, gang: Muster, boarding: Callable[[Muster], Boarding]) -> None:
-        """This gang is the head now; looks for its domain anew only where something has changed."""
+        """This gang is the head now; looks for its domain anew only where something has changed.
+
+        Does nothing while a domain is locked: then it is cleared for another gang.
+        """
         self._passed = True
+        if self.locked:
+            return
         looked = self._room.changes, gang.floor
         if self.head == gang.key and self._looked == looked:
             return
@@ -63,4 +80,5 @@ class Keeper:
     def release(self) -> None:
         """Nobody is the head."""
         self.kept = self._head = None
+        self.locked = False
         self._passed = False

@@ -66,7 +66,11 @@ Planner = Callable[[Boarding, Room, Kept | None], Placement | None]
 
 
 class Rounds:
-    """Runs planning rounds. pending says why each gang without seats has none."""
+    """Runs planning rounds.
+
+    pending: why each gang without seats has none. waiting: those that were whole in the last round and found
+    no domain for their floor, in their order.
+    """
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class Rounds:
         self.pending: dict[GangKey, Pending] = {}
         self.keeper = Keeper(room)
         self.line = Line(queues)
+        self.waiting: list[GangKey] = []
         self._queues = queues
         self._registry = registry
         self._room = room
@@ -102,6 +107,7 @@ class Rounds:
         if self.keeper.head not in self.pending:
             self.keeper.release()
         self.line = Line(self._queues)
+        self.waiting = []
         self.keeper.begin()
         head: GangKey | None = None
         for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._resumed()):
@@ -109,10 +115,13 @@ class Rounds:
             standing = self._consider(gang)
             if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
                 self.line.reserve(self.pending[gang.key].bid, self._has_hope)
-            if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
+            waits = standing is Standing.WAITING and self._lacks_floor(gang)
+            if waits:
+                self.waiting.append(gang.key)
+            if waits and head is None:
                 head = gang.key
                 self.keeper.keep_for(gang, self.boarding)
-            elif self.keeper.head == gang.key:
+            elif self.keeper.head == gang.key and not (waits and self.keeper.locked):
                 self.keeper.release()
             self._stand(gang, standing)
         self._restarted = False
@@ -185,6 +194,8 @@ class Rounds:
         return self._board(gang)
 
     def _board(self, gang: Muster) -> Standing | None:
+        if self.keeper.locked and self.keeper.head == gang.key and not self.keeper.cleared:
+            return Standing.WAITING
         kept = self.keeper.kept_from(gang)
         admitted = self.line.admitted(self.pending[gang.key].bid)
         if not admitted:

@@ -25,7 +25,7 @@ class Muster:
 
     floor: members that must board at once. size: members there are to be.
     ready: unbound members that could board. gated: unbound ones that a foreign gate keeps away.
-    bound: members with a node. leaving: bound ones that are terminating, whose domain still counts.
+    bound: members with a node. leaving: bound ones on their way out, whose domain still counts.
     """
 
     key: GangKey
@@ -117,7 +117,7 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
         ready=tuple(p for p in unbound if not p.foreign_gates),
         gated=tuple(p for p in unbound if p.foreign_gates),
         bound=tuple(p for p in live if p.node),
-        leaving=tuple(p for p in members if p.terminating and p.seated),
+        leaving=tuple(p for p in members if not p.live and p.seated),
     )
 
 

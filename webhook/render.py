@@ -19,7 +19,7 @@ from webhook.pod import Pod
 _LABELS: Final = ("metadata", "labels")
 _ANNOTATIONS: Final = ("metadata", "annotations")
 # Ours alone to write: what a user puts there would be taken for our word.
-_RESERVED: Final = (contract.ANNOTATION_PLAN, contract.ANNOTATION_NOTES)
+_RESERVED: Final = (contract.ANNOTATION_PLAN, contract.ANNOTATION_NOTES, contract.ANNOTATION_EVICTED_FOR)
 
 
 def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]) -> list[Operation]:

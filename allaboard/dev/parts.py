@@ -65,6 +65,7 @@ async def serve_extender(settings: Settings, *, stop: asyncio.Event, ready: Say)
         profiles=settings.profiles,
         unprotected=settings.unprotected,
         election=settings.election,
+        rules=settings.rules,
     )
     await extender.app.run(options, stop, lambda _: ready(READY))
 
@@ -116,11 +117,16 @@ def _parts(settings: Settings, with_scheduler: bool, say: Say) -> list[Part]:
     off = [f"--unprotected={','.join(sorted(settings.unprotected))}"] if settings.unprotected else []
     commands = {
         "webhook": [*own, "webhook", *common, "--no-register"],
-        "extender": [*own, "extender", *common, *off],
+        "extender": [*own, "extender", *common, *_evictions(settings), *off],
     }
     if with_scheduler:
         commands["kube-scheduler"] = _scheduler_command(settings, say)
     return [Part(name, line, settings.state_dir / f"{name}.log") for name, line in commands.items()]
+
+
+def _evictions(settings: Settings) -> list[str]:
+    kinds, seconds = settings.rules.kinds, settings.rules.min_seconds
+    return [f"--evict={','.join(sorted(kinds))}", f"--min-runtime={seconds}"] if kinds else []
 
 
 def _scheduler_command(settings: Settings, say: Say) -> list[str]:

@@ -19,6 +19,7 @@ import yaml
 from allaboard.errors import UserError
 from extender.app import PROTECTIONS
 from extender.leases import MODES, OUR_LEASE, Election, LeaseName
+from extender.preemption import KINDS, Rules
 from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
 
 DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
@@ -48,6 +49,7 @@ class Settings:
     state_dir: Path
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
+    rules: Rules = field(default_factory=Rules)
 
     @property
     def webhook_url(self) -> str:
@@ -116,6 +118,15 @@ def election(mode: str, lease: str, identity: str) -> Election:
         raise UserError(f'--lease: "{lease}" names no Lease (allowed: NAMESPACE/NAME)')
     known = LeaseName(namespace, name) if lease else OUR_LEASE
     return Election(mode, known, identity or socket.gethostname())
+
+
+def rules(evict: str, min_runtime: float) -> Rules:
+    """Who may be evicted for others. Raises UserError."""
+    kinds = frozenset(name.strip() for name in evict.split(",") if name.strip())
+    if unknown := kinds - KINDS:
+        allowed = ", ".join(sorted(KINDS))
+        raise UserError(f"--evict: no such reason: {', '.join(sorted(unknown))} (there are: {allowed})")
+    return Rules(kinds, min_runtime)
 
 
 def find_kubeconfig(given: Path | None) -> Path:
