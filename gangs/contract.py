@@ -43,6 +43,7 @@ ANNOTATION_EVICTED_FOR: Final = "allaboard.dev/evicted-for"  # the gang for whic
 KAI_TOPOLOGY: Final = "kai.scheduler/topology"
 KAI_TOPOLOGY_REQUIRED: Final = "kai.scheduler/topology-required-placement"
 KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
+KAI_PRIORITY: Final = "priorityClassName"
 KAI_PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 KAI_NON_PREEMPTIBLE: Final = "non-preemptible"
 KAI_POD_GROUP: Final = "pod-group-name"
@@ -73,6 +74,7 @@ JOBSET_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 KUBEFLOW_JOB: Final = "training.kubeflow.org/job-name"
 KUBEFLOW_OPERATOR: Final = "training.kubeflow.org/operator-name"
 RAY_CLUSTER: Final = "ray.io/cluster"
+RAY_PRIORITY: Final = "ray.io/priority-class-name"
 
 SYSTEM_NAMESPACE: Final = "kube-system"  # whose Pods are never ours
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from webhook import read, sets
+from gangs.notes import Note
+from webhook import priority, read, sets
 from webhook.pod import Controller, Owner, Pod, Surroundings, Topology
 
 Json = dict[str, Any]
@@ -55,6 +56,7 @@ class _Gathering:
     end: float
     failures: list[str] = field(default_factory=list)
     undecided: bool = False
+    notes: list[Note] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -97,8 +99,9 @@ class Lookups:
             this.failures.append(f"namespace {pod.namespace} could not be read ({namespace.reason})")
         labels = read.labels(namespace) if isinstance(namespace, dict) else {}
         topologies = await self._topologies(this) if needs_topologies(pod, owner) else None
-        failures = tuple(this.failures)
-        return Surroundings(owner, labels, topologies, failures, this.undecided, group)
+        priority_class = await self._priority(pod, owner, this)
+        failures, notes = tuple(this.failures), tuple(this.notes)
+        return Surroundings(owner, labels, topologies, failures, this.undecided, group, priority_class, notes)
 
     async def _owner(self, pod: Pod, this: _Gathering) -> Owner | None:
         reference = pod.controller
@@ -111,6 +114,18 @@ class Lookups:
         if found is None:
             return read.unread_owner(pod.namespace, reference)
         return read.owner(reference.kind, found)
+
+    async def _priority(self, pod: Pod, owner: Owner | None, this: _Gathering) -> str:
+        """The first PriorityClass that labels name and that exists."""
+        for wish in priority.wishes(pod, owner):
+            answer = await self._get(priority.PATH.format(wish.name), this)
+            if isinstance(answer, dict):
+                return wish.name
+            if isinstance(answer, _Failure):
+                this.failures.append(f"PriorityClass {wish.name} could not be read ({answer.reason})")
+                return ""
+            this.notes.append(wish.missing)
+        return ""
 
     async def _named(self, path: str, this: _Gathering) -> Json | None:
         answer = await self._get(path, this) if path else None

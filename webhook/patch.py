@@ -40,6 +40,11 @@ def remove_entries(parent: Mapping[str, Any], at: tuple[str, ...], keys: tuple[s
     return [{"op": "remove", "path": pointer(*at, key)} for key in keys if key in present]
 
 
+def remove_fields(parent: Mapping[str, Any], at: tuple[str, ...], names: tuple[str, ...]) -> list[Operation]:
+    """Remove these fields of the object at the path, where they are."""
+    return [{"op": "remove", "path": pointer(*at, name)} for name in names if name in parent]
+
+
 def append(parent: Mapping[str, Any], at: tuple[str, ...], item: Mapping[str, Any]) -> list[Operation]:
     """Append item to the list at the path unless it is there, making the list where there is none."""
     present = parent.get(at[-1])

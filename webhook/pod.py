@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gangs import contract
+from gangs.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ class Surroundings:
     failures: what could not be read and why, a clause each.
     undecided: the owner is there, but the API server was too busy to show it: nothing may be guessed.
     group: the PodGroup object that the Pod names, None where it names none or none was found.
+    priority_class: the existing PriorityClass that labels name, "" for none.
+    notes: what was found amiss.
     """
 
     owner: Owner | None
@@ -119,3 +122,5 @@ class Surroundings:
     failures: tuple[str, ...] = ()
     undecided: bool = False
     group: Mapping[str, Any] | None = None
+    priority_class: str = ""
+    notes: tuple[Note, ...] = ()

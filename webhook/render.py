@@ -5,7 +5,7 @@ gate for members of a gang. Seeing its own output again it changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from gangs import contract
 from gangs.notes import Note, encode
@@ -22,10 +22,21 @@ _ANNOTATIONS: Final = ("metadata", "annotations")
 _RESERVED: Final = (contract.ANNOTATION_PLAN, contract.ANNOTATION_NOTES, contract.ANNOTATION_EVICTED_FOR)
 
 
-def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]) -> list[Operation]:
-    """The patch for a Pod that asks for something. scheduler: the name that it shall have."""
+def render(
+    pod: Pod,
+    ask: Ask,
+    scheduler: str,
+    inherited: Mapping[str, str],
+    notes: Sequence[Note],
+    priority_class: str = "",
+) -> list[Operation]:
+    """The patch for a Pod that asks for something.
+
+    scheduler: the name that it shall have. inherited: labels by what is around it, its queue among them.
+    priority_class: one that exists, "" to leave its priority alone.
+    """
     metadata, spec = pod.raw["metadata"], pod.raw["spec"]
-    labels = {contract.LABEL_QUEUE: queue, **ask.labels}
+    labels = {**inherited, **ask.labels}
     if ask.gang:
         labels[contract.LABEL_GANG] = ask.gang.label
         if ask.gang.subgroups:
@@ -33,6 +44,7 @@ def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]
     operations = patch.set_entries(metadata, _LABELS, labels)
     operations += _annotate(pod, {**_counted(ask.gang), **ask.verbatim} if ask.gang else {}, notes)
     operations += patch.set_field(spec, ("spec", "schedulerName"), scheduler)
+    operations += _prioritise(spec, priority_class)
     affinity = constrained(spec.get("affinity"), ask)
     if affinity is not None:
         operations += patch.set_field(spec, ("spec", "affinity"), affinity)
@@ -55,6 +67,14 @@ def _annotate(pod: Pod, annotations: Mapping[str, str], notes: Sequence[Note]) -
     return patch.set_entries(metadata, _ANNOTATIONS, wanted) + patch.remove_entries(
         metadata, _ANNOTATIONS, forged
     )
+
+
+def _prioritise(spec: Mapping[str, Any], priority_class: str) -> list[Operation]:
+    """The class by name; number and policy were filled in by the class that it had, and will be anew."""
+    if not priority_class or spec.get("priorityClassName") == priority_class:
+        return []
+    steps = patch.set_field(spec, ("spec", "priorityClassName"), priority_class)
+    return steps + patch.remove_fields(spec, ("spec",), ("priority", "preemptionPolicy"))
 
 
 def _counted(gang: Gang) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from allaboard.manifests import Json, Manifest
-from webhook import sets
+from webhook import priority, sets
 from webhook.lookup import PATHS, TOPOLOGIES
 
 
@@ -21,6 +21,8 @@ class Objects:
                 topologies[manifest.name] = _checked(manifest)
             elif manifest.kind == "Namespace":
                 self._by_path[f"/api/v1/namespaces/{manifest.name}"] = manifest.body
+            elif manifest.kind == "PriorityClass":
+                self._by_path[priority.PATH.format(manifest.name)] = manifest.body
             elif manifest.kind == "PodGroup":
                 self._by_path[_group_path(manifest)] = manifest.body
             elif manifest.kind in sets.KINDS:

@@ -77,6 +77,8 @@ class World:
 
 def _path(obj: Json) -> str:
     meta = obj["metadata"]
+    if obj["kind"] == "PriorityClass":
+        return f"/apis/scheduling.k8s.io/v1/priorityclasses/{meta['name']}"
     if obj["kind"] == "Namespace":
         return f"/api/v1/namespaces/{meta['name']}"
     version, plural = _KINDS[obj["kind"]]
