@@ -25,6 +25,7 @@ from extender.barrier import Barrier
 from extender.binder import Binder
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
+from extender.consolidation import Consolidation
 from extender.debug import Debug
 from extender.events import EventWriter
 from extender.evictor import Evictor
@@ -136,7 +137,8 @@ class Extender:
         self.absentees = Absentees(api, clock)
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
-        self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
+        consolidation = Consolidation(self.registry, self.room, self.rounds, self.volumes.shape)
+        self.debug = Debug(views, self.registry, self.room, self.store, self.rounds, consolidation)
         self.gauges = Gauges(self.store, self.rounds, self.freshness, lambda: self.leads)
         self.torn = Torn(api, self.rounds, clock)
         self.queue_status = QueueStatus(api, self.queues, self.registry, clock)

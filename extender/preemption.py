@@ -22,11 +22,11 @@ from extender.rounds import Pending, Rounds
 from extender.store import PermitStore
 from gangs.muster import Muster, natural
 from gangs.pods import GangKey, Pod
-from gangs.preemption import Clearing, Prey, clearing
+from gangs.preemption import Clearing, Permitted, Prey, clearing
 from gangs.queues import sentences
 from gangs.queues.amounts import NOTHING, Amounts, amounts_of
 from gangs.queues.reclaim import may_reclaim
-from gangs.room import Room
+from gangs.room import Domain, Room
 
 PREEMPT: Final = "preempt"
 RECLAIM: Final = "reclaim"
@@ -184,15 +184,15 @@ class Preemption:
         safe = tree.inherited(other.queue, field)
         return allowed and now - _started(other) >= (self._rules.min_seconds if safe is None else safe)
 
-    def _permitted(self, row: Pending, prey: list[Prey]) -> Callable[[frozenset[str]], bool]:
+    def _permitted(self, row: Pending, prey: list[Prey]) -> Permitted:
         """Whether queues over their quota hold enough beyond it."""
         if not self._queues.tree:
-            return lambda _: True
+            return lambda *_: True
         accounts, queue = self._queues.accounts(), row.gang.queue
         rows = {uid: self._registry.pods[uid] for p in prey for uid in p.everyone}
         owed = {uid: (p.queue, amounts_of(p.shape.requests)) for uid, p in rows.items() if p.queue != queue}
 
-        def permitted(uids: frozenset[str]) -> bool:
+        def permitted(_: Domain, uids: frozenset[str]) -> bool:
             losses = _losses(owed, uids)
             return not losses or may_reclaim(accounts, queue, row.bid.need, losses)
 

@@ -22,8 +22,8 @@ from gangs.room import Domain, Room, domain_of, scarcest
 
 TRIES: Final = 400  # plans in one domain each; about 0.2 ms apiece at 18 nodes
 
-Permitted = Callable[[frozenset[str]], bool]
-"""Whether these members may be evicted together."""
+Permitted = Callable[[Domain, frozenset[str]], bool]
+"""Whether these members may go together so that the gang boards that domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def clearing(
     boarding: Boarding,
     room: Room,
     prey: Iterable[Prey],
-    permitted: Permitted = lambda _: True,
+    permitted: Permitted = lambda *_: True,
     tries: int = TRIES,
 ) -> Clearing | None:
     """The cheapest eviction that makes the boarding fit, None where none does or none is permitted.
@@ -189,16 +189,15 @@ class _Site:
         )
 
     def _fits(self, uids: frozenset[str]) -> bool:
-        if not self.permitted(uids):
-            return False
         gone = {uid: seat for uid, seat in self._copy.seats.items() if uid in uids}
         for uid in gone:
             self._copy.give(uid)
         try:
-            return place(self.boarding, self._copy) is not None
+            fits = place(self.boarding, self._copy) is not None
         finally:
             for uid, seat in gone.items():
                 self._copy.take(uid, seat)
+        return fits and self.permitted(self.domain, uids)
 
     def _holds(self, resource: str, uids: Iterable[str]) -> int:
         seats = (self._copy.seats.get(uid) for uid in uids)

@@ -68,7 +68,16 @@ def explained(told: Row) -> RenderableType:
             cells = row["domain"] or "(whole cluster)", row["have"], row["need"], lacks or "sizes don't match"
             table.add_row(*map(str, cells), why or "-")
         parts.append(table)
+    if proposal := told.get("proposal"):
+        parts.append(Text(_proposed(proposal)))
     return Group(*parts)
+
+
+def _proposed(proposal: Row) -> str:
+    """The moves of a dry run, as a sentence."""
+    rows = proposal["moves"]
+    moves = [f"{row['gang']} ({row['members']}) to {row['target'] or 'other nodes'}" for row in rows]
+    return f"It would fit {proposal['domain']} if others moved: {', '.join(moves)}. Nobody is moved."
 
 
 def cliques(rows: Sequence[Row]) -> RenderableType:

@@ -78,7 +78,7 @@ class TestChoice:
 
     def test_nobody_goes_who_must_not(self) -> None:
         room = a_room({"a": 1}, {"x": ("a0", 4)})
-        assert clearing(wanting(1), room, [prey("x", "x")], permitted=lambda uids: not uids) is None
+        assert clearing(wanting(1), room, [prey("x", "x")], permitted=lambda _, uids: not uids) is None
 
     def test_past_the_tries_needless_victims_are_still_taken_back(self) -> None:
         seats = {f"x{i}": (f"a{i}", 4) for i in range(6)}

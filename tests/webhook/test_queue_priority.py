@@ -21,7 +21,7 @@ from tests.webhook.world import (
 )
 
 IN_A_CLIQUE = {TOPOLOGY: "nvcf-mnnvl-topology", REQUIRED_LEVEL: CLIQUE}
-FILLED = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+FILLED: dict[str, Any] = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
 
 
 def a_class(name: str) -> Json:
@@ -49,7 +49,7 @@ async def test_the_queues_priority_is_the_owners_label_else_the_pods_else_the_sp
 ) -> None:
     llm = parallel("llm", IN_A_CLIQUE, labels=labelled(of_owner))
     world = World(MNNVL, llm, a_class("train"), a_class("build"))
-    spec = {**FILLED, **({"priorityClassName": of_spec} if of_spec else {})}
+    spec: dict[str, Any] = {**FILLED, **({"priorityClassName": of_spec} if of_spec else {})}
     stored = (await admit(pod(llm, labels=labelled(of_pod), **spec), world))["spec"]
     assert stored.get("priorityClassName") == expected
     changed = expected != (of_spec or None)
