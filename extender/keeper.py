@@ -22,8 +22,6 @@ class Keeper:
         self._room = room
         self._head: Muster | None = None
         self._looked = (-1, -1)
-        self._ahead: set[GangKey] = set()
-        self._passed = False
         self.locked = False
         self.cleared = False
 
@@ -32,23 +30,9 @@ class Keeper:
         """The gang for which a domain is kept, or would be if one could hold it."""
         return self._head.key if self._head else None
 
-    def begin(self) -> None:
-        """A round begins: who is ahead of the head is to be seen."""
-        self._ahead.clear()
-        self._passed = False
-
-    def meet(self, gang: Muster) -> None:
-        """This gang's turn in the round has come; whoever's comes before the head's is ahead of it."""
-        if self.head == gang.key:
-            self._passed = True
-        elif not self._passed:
-            self._ahead.add(gang.key)
-
     def kept_from(self, gang: Muster) -> Kept | None:
-        """What this gang may not use; nothing is kept from the head and from those ahead of it."""
-        if self.head == gang.key or (gang.key in self._ahead and not self.locked):
-            return None
-        return self.kept
+        """What is kept for another one."""
+        return None if self.head == gang.key else self.kept
 
     def lock(self, gang: Muster, domain: Domain) -> None:
         """This domain is being cleared for the gang: nobody gets in, whoever's turn it is.
@@ -63,7 +47,6 @@ class Keeper:
 
         Does nothing while a domain is locked: then it is cleared for another gang.
         """
-        self._passed = True
         if self.locked:
             return
         looked = self._room.changes, gang.floor
@@ -81,4 +64,3 @@ class Keeper:
         """Nobody is the head."""
         self.kept = self._head = None
         self.locked = False
-        self._passed = False

@@ -15,7 +15,7 @@ from gangs.pods import GangKey, Pod
 from gangs.queues.amounts import NOTHING, Amounts, amounts_of, total
 from gangs.queues.ledger import Excess
 from gangs.queues.tree import Problem
-from gangs.queues.turns import Turn, in_turn
+from gangs.queues.turns import Turn, in_turn, passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,15 @@ class Line:
             yield from in_order(row.gang for row in by_key.values())
             return
         yield from in_order(by_key.pop(key).gang for key in ahead)
-        turns = [Turn(row.gang.queue, rank(row.gang), row.need) for row in by_key.values()]
+        turns = [_turn(row) for row in by_key.values()]
         for turn in in_turn(turns, self._accounts, self._queues.capacity):
             yield by_key[turn.rank[2]].gang
+
+    def passes(self, row: Bid, head: Bid) -> bool:
+        """Whether this gang may go before the one at the head."""
+        if not self._tree or self.problem(row.gang) or self.problem(head.gang):
+            return rank(row.gang) < rank(head.gang)
+        return passes(_turn(row), _turn(head), self._accounts, self._queues.capacity)
 
     def problem(self, gang: Muster) -> Problem | None:
         """What is wrong with the gang's queue."""
@@ -100,9 +106,9 @@ class Line:
         has_hope: whether it could board some day; asked only of a queue's first.
         """
         queue = row.gang.queue
-        if not self._tree or queue in self._waiting or self._accounts.hopeless(queue, row.need):
+        if queue in self._waiting or not self._accounts.is_limited(queue, row.need):
             return
-        if not has_hope(row.gang):
+        if self._accounts.hopeless(queue, row.need) or not has_hope(row.gang):
             return
         self._waiting.add(queue)
         self._accounts.reserve(queue, row.need)
@@ -120,6 +126,10 @@ class Line:
         for pod in fit:
             self._accounts.take(pod.queue, NOTHING - _need(pod))
         return fit, first
+
+
+def _turn(row: Bid) -> Turn:
+    return Turn(row.gang.queue, rank(row.gang), row.need)
 
 
 def _need(pod: Pod) -> Amounts:

@@ -97,7 +97,7 @@ class News:
             case Standing.BACKING_OFF:
                 return sentences.backing_off(gang, self._store.last_failure.get(gang.key, "unknown"))
             case Standing.WAITING:
-                kept = self._rounds.keeper.kept_from(gang)
+                kept = self._rounds.kept_from(gang)
                 return sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
 
     def _standing(self, key: GangKey, row: Pending, now: float) -> Iterator[Announcement]:

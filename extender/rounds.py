@@ -8,6 +8,7 @@ free.
     registry.changed ──► pending gangs ──► in order ──► place() ──► Granted ──► grant writer
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -98,7 +99,8 @@ class Rounds:
         self._planner = planner
         self._shape = shape
         self._rejected: dict[GangKey, tuple[int, Kept | None, int]] = {}
-        self._hopes: dict[GangKey, tuple[tuple[int, int, int], bool]] = {}
+        self._hopes: dict[object, bool] = {}
+        self._hopes_at = -1
         self._restarted = True
 
     def run(self) -> None:
@@ -108,23 +110,23 @@ class Rounds:
             self.keeper.release()
         self.line = Line(self._queues)
         self.waiting = []
-        self.keeper.begin()
-        head: GangKey | None = None
         for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._resumed()):
-            self.keeper.meet(gang)
             standing = self._consider(gang)
             if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
                 self.line.reserve(self.pending[gang.key].bid, self._has_hope)
             waits = standing is Standing.WAITING and self._lacks_floor(gang)
             if waits:
                 self.waiting.append(gang.key)
-            if waits and head is None:
-                head = gang.key
+            if waits and self._leads_the_line(gang):
                 self.keeper.keep_for(gang, self.boarding)
-            elif self.keeper.head == gang.key and not (waits and self.keeper.locked):
-                self.keeper.release()
+            elif self.keeper.head == gang.key and not waits:
+                self._next_head()
             self._stand(gang, standing)
         self._restarted = False
+
+    def kept_from(self, gang: Muster) -> Kept | None:
+        """What this gang may not use: what is kept for the head, unless it may go before that."""
+        return None if self._passes_head(gang) and not self.keeper.locked else self.keeper.kept_from(gang)
 
     def restart(self) -> None:
         """A new term begins: look at every gang again, and go on with plans made before it."""
@@ -168,7 +170,6 @@ class Rounds:
             live = [p for p in self._registry.members(key) if p.live]
             if not live:
                 self._store.forget(key)
-                self._hopes.pop(key, None)
                 continue
             seats = self._store.permit(key).seats
             unseated = tuple(p for p in live if not p.node and p.uid not in seats)
@@ -196,7 +197,7 @@ class Rounds:
     def _board(self, gang: Muster) -> Standing | None:
         if self.keeper.locked and self.keeper.head == gang.key and not self.keeper.cleared:
             return Standing.WAITING
-        kept = self.keeper.kept_from(gang)
+        kept = self.kept_from(gang)
         admitted = self.line.admitted(self.pending[gang.key].bid)
         if not admitted:
             return Standing.OVER_LIMIT
@@ -207,7 +208,10 @@ class Rounds:
         if len(admitted) < len(boarding.members):
             uids = {pod.uid for pod in admitted}
             boarding = replace(boarding, members=tuple(m for m in boarding.members if m.uid in uids))
-        placement = self._plan(boarding, kept)
+        around = kept or self.keeper.kept_from(gang)
+        placement = self._plan(boarding, around)
+        if placement is None and around is not kept:
+            placement = self._plan(boarding, kept)  # ahead of the head, it uses that domain only if it must
         if placement is None:
             if not boarding.avoid:  # what is avoided now may be tried again later, without any news
                 self._rejected[gang.key] = tried
@@ -251,12 +255,31 @@ class Rounds:
 
     def _has_hope(self, gang: Muster) -> bool:
         """Whether some domain could hold it if nobody else were there; looked at anew when nodes change."""
-        asked = self._room.changes, gang.floor, len(gang.ready)
-        known = self._hopes.get(gang.key)
-        if known is None or known[0] != asked:
-            wanted = replace(self.boarding(gang), avoid=frozenset())
-            known = self._hopes[gang.key] = asked, domain_to_keep(wanted, self._room) is not None
-        return known[1]
+        wanted = replace(self.boarding(gang), avoid=frozenset())
+        shapes = frozenset(Counter(member.shape for member in wanted.members).items())
+        asked = wanted.required, wanted.anchors, wanted.need, shapes
+        if self._hopes_at != self._room.changes:
+            self._hopes, self._hopes_at = {}, self._room.changes
+        if asked not in self._hopes:
+            self._hopes[asked] = domain_to_keep(wanted, self._room) is not None
+        return self._hopes[asked]
+
+    def _next_head(self) -> None:
+        """The head waits no longer: whoever's turn came before and who waits is the next one."""
+        self.keeper.release()
+        waiting = (self.pending[key].gang for key in self.waiting)
+        if gang := next(filter(self._has_hope, waiting), None):
+            self.keeper.keep_for(gang, self.boarding)
+
+    def _leads_the_line(self, gang: Muster) -> bool:
+        """Whether a domain is kept for it: the first that could ever board, until one goes before it."""
+        if self.keeper.head == gang.key:
+            return True
+        return (self.keeper.head is None or self._passes_head(gang)) and self._has_hope(gang)
+
+    def _passes_head(self, gang: Muster) -> bool:
+        head, row = self.pending.get(self.keeper.head or ("", "")), self.pending.get(gang.key)
+        return head is not None and row is not None and self.line.passes(row.bid, head.bid)
 
     def _resumed(self) -> set[GangKey]:
         """After a restart: gangs with a plan in force, which are looked at before all others."""
