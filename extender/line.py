@@ -50,6 +50,7 @@ class Line:
         self._tree = queues.tree
         self._accounts = queues.accounts()
         self._waiting: set[str] = set()
+        self._passes: dict[tuple[GangKey, GangKey], bool] = {}
         queues.reserved = []
 
     def in_turn(self, bids: Iterable[Bid], first: Collection[GangKey] = ()) -> Iterator[Muster]:
@@ -71,7 +72,10 @@ class Line:
         """Whether this gang may go before the one at the head."""
         if not self._tree or self.problem(row.gang) or self.problem(head.gang):
             return rank(row.gang) < rank(head.gang)
-        return passes(_turn(row), _turn(head), self._accounts, self._queues.capacity)
+        pair = row.gang.key, head.gang.key
+        if pair not in self._passes:
+            self._passes[pair] = passes(_turn(row), _turn(head), self._accounts, self._queues.capacity)
+        return self._passes[pair]
 
     def problem(self, gang: Muster) -> Problem | None:
         """What is wrong with the gang's queue."""
@@ -97,6 +101,7 @@ class Line:
 
     def granted(self, members: Iterable[Pod]) -> None:
         """These have got seats."""
+        self._passes.clear()
         for pod in members:
             self._accounts.take(pod.queue, _need(pod))
 

@@ -126,7 +126,8 @@ class Rounds:
 
     def kept_from(self, gang: Muster) -> Kept | None:
         """What this gang may not use: what is kept for the head, unless it may go before that."""
-        return None if self._passes_head(gang) and not self.keeper.locked else self.keeper.kept_from(gang)
+        kept = self.keeper.kept_from(gang)
+        return None if kept and not self.keeper.locked and self._passes_head(gang) else kept
 
     def restart(self) -> None:
         """A new term begins: look at every gang again, and go on with plans made before it."""
@@ -139,8 +140,8 @@ class Rounds:
     def _stand(self, gang: Muster, standing: Standing | None) -> None:
         if standing is None:
             del self.pending[gang.key]
-        else:
-            self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
+        elif (row := self.pending[gang.key]).standing is not standing:
+            self.pending[gang.key] = replace(row, standing=standing)
 
     def boarding(self, gang: Muster) -> Boarding:
         """What the planner is asked for the gang's unseated members."""

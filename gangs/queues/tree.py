@@ -85,6 +85,8 @@ class Tree:
 
     def problem(self, name: str) -> Problem | None:
         """Why no gang can board by this queue, None where it can."""
+        if name in self.paths and name not in self.children:
+            return None
         if name not in self.queues:
             return Problem(Flaw.MISSING, name, self.leaves)
         path, end = self._ascend(name)
@@ -92,9 +94,7 @@ class Tree:
             return Problem(Flaw.CYCLE, name, (*path[path.index(end) :], end))
         if end:
             return Problem(Flaw.ORPHAN, name, (end,))
-        if name in self.children:
-            return Problem(Flaw.INNER, name, self.children[name])
-        return None
+        return Problem(Flaw.INNER, name, self.children[name])
 
     def inherited(self, name: str, field: str) -> float | None:
         """The field's value of the queue, else of the nearest ancestor that has one."""
