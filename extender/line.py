@@ -22,7 +22,7 @@ from gangs.queues.turns import Turn, in_turn, passes
 class Bid:
     """What a gang asks of its queue.
 
-    members: those that could board now. need: what its floor takes; whole: what all of them take.
+    members: those that could board now. need: what its floor still takes; whole: what all of them take.
     mixed: whether some of them are on the account of another queue.
     """
 
@@ -38,7 +38,8 @@ def bid(gang: Muster, seated: Collection[str]) -> Bid:
     members = tuple(p for p in gang.ready if p.uid not in seated)
     needs = [_need(pod) for pod in members]
     mixed = any(pod.queue != gang.queue for pod in members)
-    return Bid(gang, members, total(needs[: gang.missing or 1]), total(needs), mixed)
+    lacking = max(1, gang.floor - len(gang.bound))
+    return Bid(gang, members, total(needs[:lacking]), total(needs), mixed)
 
 
 class Line:
@@ -56,7 +57,7 @@ class Line:
     def in_turn(self, bids: Iterable[Bid], first: Collection[GangKey] = ()) -> Iterator[Muster]:
         """The gangs in the order in which they may board, as it follows from what is granted meanwhile.
 
-        first: gangs that go on with a plan that is in force, and so go before all others.
+        first: gangs that go on with what they have begun, and so go before all others.
         """
         by_key = {row.gang.key: row for row in bids}
         ahead = [key for key, row in by_key.items() if key in first or self.problem(row.gang)]
@@ -90,7 +91,7 @@ class Line:
         if not row.mixed:
             if not accounts.excess(gang.queue, row.whole):
                 return row.members
-            if excess := accounts.excess(gang.queue, row.need):
+            if gang.missing and (excess := accounts.excess(gang.queue, row.need)):
                 self.excesses[gang.key] = excess
                 return ()
         members, excess = self._one_by_one(row.members)

@@ -110,9 +110,9 @@ class Rounds:
             self.keeper.release()
         self.line = Line(self._queues)
         self.waiting = []
-        for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._resumed()):
+        for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._begun()):
             standing = self._consider(gang)
-            if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
+            if self._short(gang) and (gang.aboard or standing in (Standing.WAITING, Standing.OVER_LIMIT)):
                 self.line.reserve(self.pending[gang.key].bid, self._has_hope)
             waits = standing is Standing.WAITING and self._lacks_floor(gang)
             if waits:
@@ -282,9 +282,14 @@ class Rounds:
         head, row = self.pending.get(self.keeper.head or ("", "")), self.pending.get(gang.key)
         return head is not None and row is not None and self.line.passes(row.bid, head.bid)
 
-    def _resumed(self) -> set[GangKey]:
-        """After a restart: gangs with a plan in force, which are looked at before all others."""
-        return {key for key, row in self.pending.items() if self._restarted and self._hints(row.gang.ready)}
+    def _begun(self) -> set[GangKey]:
+        """Gangs bound in part and, after a restart, those with a plan in force: looked at before all others.
+
+        Else somebody might use up the limit of their queue before they are whole.
+        """
+        rows = self.pending.items()
+        torn = {key for key, row in rows if row.gang.aboard and self._short(row.gang)}
+        return torn | {key for key, row in rows if self._restarted and self._hints(row.gang.ready)}
 
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
         """After a restart: where an earlier plan, still in force, had put these members."""

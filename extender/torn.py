@@ -46,7 +46,8 @@ class Torn:
         for row in list(self._ripe()):
             for pod in row.gang.bound:
                 evicted = pod.owner is not None and await self._evict(pod)
-                said.append(Announcement(pod, REASON, sentences.torn(row.gang, evicted)))
+                limited = row.standing is Standing.OVER_LIMIT
+                said.append(Announcement(pod, REASON, sentences.torn(row.gang, evicted, limited=limited)))
         return said
 
     def _ripe(self) -> Iterator[Pending]:
@@ -54,7 +55,7 @@ class Torn:
         torn = {
             key: row
             for key, row in self._rounds.pending.items()
-            if row.standing is Standing.WAITING and row.gang.required and row.gang.torn
+            if row.gang.torn and (row.standing is Standing.OVER_LIMIT or _finds_no_room(row))
         }
         self._since = {key: self._since.get(key, now) for key in torn}
         for key, row in torn.items():
@@ -77,3 +78,7 @@ class Torn:
             return False
         log.info("torn gang: evicted", pod=f"{pod.namespace}/{pod.name}")
         return True
+
+
+def _finds_no_room(row: Pending) -> bool:
+    return row.standing is Standing.WAITING and bool(row.gang.required)

@@ -68,11 +68,12 @@ def _tied(gang: Muster, tie: Tie) -> str:
     return f"{name} is tied by a volume or claim to {', '.join(tie.nodes)}{more}{why}."
 
 
-def torn(gang: Muster, evicted: bool) -> str:
-    """A boarding could not be finished in its domain."""
+def torn(gang: Muster, evicted: bool, *, limited: bool = False) -> str:
+    """A boarding could not be finished in its domain, or below the limit of its queue."""
+    lacks = "is over the limit of its queue" if limited else f"finds no room in their {gang.required[-1]}"
     text = (
-        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest has found no "
-        f"room in their {gang.required[-1]} for a minute"
+        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest {lacks} "
+        "for a minute now"
     )
     if evicted:
         return f"{text}; this one is evicted, so that the gang can board elsewhere."
