@@ -19,11 +19,13 @@ from allaboard.options import (
     HOST,
     PROFILES,
     CertDir,
+    Evict,
     ExtenderPort,
     Identity,
     Kubeconfig,
     LeaderElection,
     LeaseOption,
+    MinRuntime,
     ProbePort,
     Profiles,
     ScaleUpAfter,
@@ -82,6 +84,8 @@ def dev(
         bool, typer.Option("--cleanup", help="Only remove the webhook's registration, then exit.")
     ] = False,
     scale_up_after: ScaleUpAfter = None,
+    evict: Evict = "",
+    min_runtime: MinRuntime = 0.0,
     unprotected: Unprotected = "",
 ) -> None:
     """Run webhook, extender and kube-scheduler outside the cluster.
@@ -91,15 +95,16 @@ def dev(
     Ctrl-C: everything is stopped, the registration is removed, exit code 0.
     """
     from allaboard.dev import parts
+    from allaboard.dev.settings import rules
 
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
+    settings = replace(settings, rules=rules(evict, min_runtime), scale_up_after=scale_up_after)
     if cleanup:
         removed = ask(parts.clean_up(settings))
         say("the registration is removed" if removed else "there was no registration")
         return
-    settings = replace(settings, scale_up_after=scale_up_after)
     _serve(lambda stop: parts.serve_all(settings, with_scheduler=scheduler, stop=stop, say=say, ready=_ready))
 
 
@@ -143,17 +148,23 @@ def extender(
     identity: Identity = "",
     probe_port: ProbePort = None,
     scale_up_after: ScaleUpAfter = None,
+    evict: Evict = "",
+    min_runtime: MinRuntime = 0.0,
     unprotected: Unprotected = "",
 ) -> None:
     """Run the extender alone. Prints "ready" when its caches are synced, also where another one leads."""
     from allaboard.dev import parts
-    from allaboard.dev.settings import election
+    from allaboard.dev.settings import election, rules
 
     settings = _settle(
         kubeconfig, profiles, webhook_host, webhook_port, extender_port, state_dir, unprotected
     )
-    chosen = election(leader_election, lease, identity)
-    settings = replace(settings, election=chosen, scale_up_after=scale_up_after)
+    settings = replace(
+        settings,
+        election=election(leader_election, lease, identity),
+        rules=rules(evict, min_runtime),
+        scale_up_after=scale_up_after,
+    )
     _serve(lambda stop: parts.serve_extender(settings, stop=stop, ready=_ready, probe_port=probe_port))
 
 

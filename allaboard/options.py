@@ -94,5 +94,18 @@ ScaleUpAfter = Annotated[
     ),
 ]
 
+Evict = Annotated[
+    str,
+    typer.Option(
+        metavar="[preempt,reclaim]",
+        help="For whom whole gangs are evicted. preempt: one of higher priority in the same queue. "
+        "reclaim: one whose queue stays within its quota, from queues over theirs. Default: nobody is.",
+    ),
+]
+MinRuntime = Annotated[
+    float,
+    typer.Option(min=0, help="Seconds for which a gang is safe from that, unless its queue says so itself."),
+]
+
 PROFILES = "allaboard,kai-scheduler"
 HOST = "127.0.0.1"

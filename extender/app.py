@@ -27,8 +27,10 @@ from extender.boardings import Boardings
 from extender.claims import RESOURCE_CLAIMS, TEMPLATES, Claims
 from extender.clock import steady_clock
 from extender.cluster import Nodes, OwnerKind, Pods
+from extender.consolidation import Consolidation
 from extender.debug import Debug
 from extender.events import EventWriter
+from extender.evictor import Evictor
 from extender.freshness import Freshness
 from extender.grants import Grants
 from extender.guard import Guard
@@ -44,6 +46,7 @@ from extender.owners import Owners
 from extender.page import Page
 from extender.podgangs import PATH as PODGANGS
 from extender.podgangs import PodGangs
+from extender.preemption import Preemption, Rules
 from extender.queue_status import QueueStatus
 from extender.queues import PATH as QUEUES
 from extender.queues import Queues
@@ -76,6 +79,8 @@ log = structlog.get_logger(__name__)
 class Options:
     """How to run. kubeconfig None: in the cluster. port 0: any free one. probe_port None: no such port.
 
+    rules: who may be evicted.
+
     profiles: names of the schedulers that we serve. unprotected: protections switched off, a subset of
     PROTECTIONS; only for proving that whoever judges our promises would notice.
     scale_up_after: see extender/scaleup.py, None for never.
@@ -89,6 +94,7 @@ class Options:
     election: Election = field(default_factory=Election)
     scale_up_after: float | None = None
     probe_port: int | None = None
+    rules: Rules = field(default_factory=Rules)
 
 
 class Extender:
@@ -168,7 +174,8 @@ class Extender:
         self.news = News(self.registry, self.room, self.store, self.rounds, self.absentees.why)
         views = Views(self.registry, self.room, self.store, self.rounds, self.news)
         self.mirror = Mirror(api, self.registry, self.rounds, views, clock, lambda: self.leads)
-        self.debug = Debug(views, self.registry, self.room, self.store, self.rounds)
+        consolidation = Consolidation(self.registry, self.room, self.rounds, shapes)
+        self.debug = Debug(views, self.registry, self.room, self.store, self.rounds, consolidation)
         self.page = Page(Live(views, self.registry, self.room, self.store, clock, lambda: self.leads))
         self.gauges = Gauges(self.store, self.rounds, self.freshness, views, lambda: self.leads, clock)
         self.store.journal.listeners.append(self.meters.follow)
@@ -184,6 +191,17 @@ class Extender:
             self.meters.events_lost.inc,
         )
         self.queue_status = QueueStatus(api, self.queues, self.registry, clock)
+        self.preemption = Preemption(
+            options.rules,
+            Evictor(api, clock),
+            self.rounds,
+            self.registry,
+            self.room,
+            self.store,
+            self.queues,
+            clock,
+            lambda: self.leads,
+        )
 
     def informers(self) -> list[Informer]:
         """Nodes first: room for Pods is counted on them."""
@@ -237,6 +255,7 @@ class Extender:
             self.events.put(await self.scale_up.release())
             self.events.put(await self.slipped.tell())
             await self.podgangs.write(self.rounds.pending.keys())
+            self.events.put(await self.preemption.look())
             await self.queue_status.write()
 
     async def follow_podgangs(self) -> None:

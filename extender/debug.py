@@ -13,11 +13,13 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from extender.consolidation import Consolidation
 from extender.registry import Registry
 from extender.rounds import Rounds, Standing
 from extender.store import PermitStore
 from extender.views import GangView, Views
 from gangs import sentences
+from gangs.consolidation import Proposal
 from gangs.planner import shortages
 from gangs.pods import GangKey, Pod
 from gangs.room import Room
@@ -32,13 +34,20 @@ class Debug:
     """The pages. Mount with application()."""
 
     def __init__(
-        self, views: Views, registry: Registry, room: Room, store: PermitStore, rounds: Rounds
+        self,
+        views: Views,
+        registry: Registry,
+        room: Room,
+        store: PermitStore,
+        rounds: Rounds,
+        consolidation: Consolidation,
     ) -> None:
         self._views = views
         self._registry = registry
         self._room = room
         self._store = store
         self._rounds = rounds
+        self._consolidation = consolidation
 
     def application(self) -> web.Application:
         """To be mounted at /debug."""
@@ -63,7 +72,9 @@ class Debug:
             problem = f"no gang, owner or Pod of a gang is called {namespace}/{name}"
             return _json({"error": problem}, status=404)
         told = _row(view) | {"message": self._views.sentence(key), "members": self._members(key)}
-        return _json(told | {"domains": self._domains(key), "hints": self._hints(key)})
+        found = self._consolidation.proposal(key)
+        told |= {"domains": self._domains(key), "hints": self._hints(key)}
+        return _json(told | {"proposal": _proposal(found) if found else None})
 
     async def cliques(self, _: web.Request) -> web.Response:
         """GPUs per clique."""
@@ -108,6 +119,13 @@ def _row(view: GangView) -> Json:
 
 def _member(pod: Pod, promised: str) -> Json:
     return {"name": pod.name, "node": pod.node, "promised": promised, "gates": list(pod.gates)}
+
+
+def _proposal(found: Proposal) -> Json:
+    moves = [
+        {"gang": move.gang, "members": move.members, "target": "/".join(move.target)} for move in found.moves
+    ]
+    return {"domain": "/".join(found.domain), "moves": moves}
 
 
 def _shortage(lack: Shortage) -> Json:

@@ -18,20 +18,24 @@ class Creator(Protocol):
         """POST."""
 
 
-async def evict(api: Creator, pod: Pod, why: str) -> bool:
-    """Evict this very Pod; False where that is refused, by a PodDisruptionBudget most likely.
-
-    why: two or three words for the log.
-    """
-    body = {
+def eviction(pod: Pod) -> Json:
+    """The body that evicts this very Pod."""
+    return {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
         "deleteOptions": {"preconditions": {"uid": pod.uid}},
     }
+
+
+async def evict(api: Creator, pod: Pod, why: str) -> bool:
+    """Evict this very Pod; False where that is refused, by a PodDisruptionBudget most likely.
+
+    why: two or three words for the log.
+    """
     name = f"{pod.namespace}/{pod.name}"
     try:
-        await api.create(pod_path(pod, "eviction"), body)
+        await api.create(pod_path(pod, "eviction"), eviction(pod))
     except ApiError as error:
         log.warning("eviction refused", pod=name, why=why, error=str(error))
         return False

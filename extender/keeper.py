@@ -11,7 +11,7 @@ from dataclasses import replace
 from gangs.muster import Muster
 from gangs.planner import Boarding, Kept, domain_to_keep, domains_to_keep, holds_when_empty
 from gangs.pods import GangKey
-from gangs.room import Room
+from gangs.room import Domain, Room
 
 
 class Keeper:
@@ -22,33 +22,33 @@ class Keeper:
         self._room = room
         self._head: Muster | None = None
         self._looked = (-1, -1)
-        self._ahead: set[GangKey] = set()
-        self._passed = False
+        self.locked = False
+        self.cleared = False
 
     @property
     def head(self) -> GangKey | None:
         """The gang for which a domain is kept, or would be if one could hold it."""
         return self._head.key if self._head else None
 
-    def begin(self) -> None:
-        """A round begins: who is ahead of the head is to be seen."""
-        self._ahead.clear()
-        self._passed = False
-
-    def meet(self, gang: Muster) -> None:
-        """This gang's turn in the round has come; whoever's comes before the head's is ahead of it."""
-        if self.head == gang.key:
-            self._passed = True
-        elif not self._passed:
-            self._ahead.add(gang.key)
-
     def kept_from(self, gang: Muster) -> Kept | None:
-        """What this gang may not use; nothing is kept from the head and from those ahead of it."""
-        return None if self.head == gang.key or gang.key in self._ahead else self.kept
+        """What is kept for another one."""
+        return None if self.head == gang.key else self.kept
+
+    def lock(self, gang: Muster, domain: Domain) -> None:
+        """This domain is being cleared for the gang: nobody gets in, whoever's turn it is.
+
+        The gang itself does once cleared is set, the others after release().
+        """
+        self._head, self.kept, self.locked = gang, Kept(gang.required, domain, gang.name), True
+        self.cleared = False
 
     def keep_for(self, gang: Muster, boarding: Callable[[Muster], Boarding]) -> None:
-        """This gang is the head now; looks for its domain anew only where something has changed."""
-        self._passed = True
+        """This gang is the head now; looks for its domain anew only where something has changed.
+
+        Does nothing while a domain is locked: then it is cleared for another gang.
+        """
+        if self.locked:
+            return
         looked = self._room.changes, gang.floor
         if self.head == gang.key and self._looked == looked:
             return
@@ -67,4 +67,4 @@ class Keeper:
     def release(self) -> None:
         """Nobody is the head."""
         self.kept = self._head = None
-        self._passed = False
+        self.locked = False

@@ -15,14 +15,14 @@ from gangs.pods import GangKey, Pod
 from gangs.queues.amounts import NOTHING, Amounts, amounts_of, total
 from gangs.queues.ledger import Excess
 from gangs.queues.tree import Problem
-from gangs.queues.turns import Turn, in_turn
+from gangs.queues.turns import Turn, in_turn, passes
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
     """What a gang asks of its queue.
 
-    members: those that could board now. need: what its floor takes; whole: what all of them take.
+    members: those that could board now. need: what its floor still takes; whole: what all of them take.
     mixed: whether some of them are on the account of another queue.
     """
 
@@ -38,7 +38,8 @@ def bid(gang: Muster, seated: Collection[str]) -> Bid:
     members = tuple(p for p in gang.ready if p.uid not in seated)
     needs = [_need(pod) for pod in members]
     mixed = any(pod.queue != gang.queue for pod in members)
-    return Bid(gang, members, total(needs[: gang.missing or 1]), total(needs), mixed)
+    lacking = max(1, gang.floor - len(gang.bound))
+    return Bid(gang, members, total(needs[:lacking]), total(needs), mixed)
 
 
 class Line:
@@ -50,12 +51,13 @@ class Line:
         self._tree = queues.tree
         self._accounts = queues.accounts()
         self._waiting: set[str] = set()
+        self._passes: dict[tuple[GangKey, GangKey], bool] = {}
         queues.reserved = []
 
     def in_turn(self, bids: Iterable[Bid], first: Collection[GangKey] = ()) -> Iterator[Muster]:
         """The gangs in the order in which they may board, as it follows from what is granted meanwhile.
 
-        first: gangs that go on with a plan that is in force, and so go before all others.
+        first: gangs that go on with what they have begun, and so go before all others.
         """
         by_key = {row.gang.key: row for row in bids}
         ahead = [key for key, row in by_key.items() if key in first or self.problem(row.gang)]
@@ -63,9 +65,18 @@ class Line:
             yield from in_order(row.gang for row in by_key.values())
             return
         yield from in_order(by_key.pop(key).gang for key in ahead)
-        turns = [Turn(row.gang.queue, rank(row.gang), row.need) for row in by_key.values()]
+        turns = [_turn(row) for row in by_key.values()]
         for turn in in_turn(turns, self._accounts, self._queues.capacity):
             yield by_key[turn.rank[-1]].gang
+
+    def passes(self, row: Bid, head: Bid) -> bool:
+        """Whether this gang may go before the one at the head."""
+        if not self._tree or self.problem(row.gang) or self.problem(head.gang):
+            return rank(row.gang) < rank(head.gang)
+        pair = row.gang.key, head.gang.key
+        if pair not in self._passes:
+            self._passes[pair] = passes(_turn(row), _turn(head), self._accounts, self._queues.capacity)
+        return self._passes[pair]
 
     def problem(self, gang: Muster) -> Problem | None:
         """What is wrong with the gang's queue."""
@@ -80,7 +91,7 @@ class Line:
         if not row.mixed:
             if not accounts.excess(gang.queue, row.whole):
                 return row.members
-            if excess := accounts.excess(gang.queue, row.need):
+            if gang.missing and (excess := accounts.excess(gang.queue, row.need)):
                 self.excesses[gang.key] = excess
                 return ()
         members, excess = self._one_by_one(row.members)
@@ -91,6 +102,7 @@ class Line:
 
     def granted(self, members: Iterable[Pod]) -> None:
         """These have got seats."""
+        self._passes.clear()
         for pod in members:
             self._accounts.take(pod.queue, _need(pod))
 
@@ -100,9 +112,9 @@ class Line:
         has_hope: whether it could board some day; asked only of a queue's first.
         """
         queue = row.gang.queue
-        if not self._tree or queue in self._waiting or self._accounts.hopeless(queue, row.need):
+        if queue in self._waiting or not self._accounts.is_limited(queue, row.need):
             return
-        if not has_hope(row.gang):
+        if self._accounts.hopeless(queue, row.need) or not has_hope(row.gang):
             return
         self._waiting.add(queue)
         self._accounts.reserve(queue, row.need)
@@ -120,6 +132,10 @@ class Line:
         for pod in fit:
             self._accounts.take(pod.queue, NOTHING - _need(pod))
         return fit, first
+
+
+def _turn(row: Bid) -> Turn:
+    return Turn(row.gang.queue, rank(row.gang), row.need)
 
 
 def _need(pod: Pod) -> Amounts:

@@ -116,7 +116,7 @@ class News:
             case Standing.FOLLOWING:
                 return sentences.following(gang, self._leader(gang))
             case Standing.WAITING:
-                kept = self._rounds.keeper.kept_from(gang)
+                kept = self._rounds.kept_from(gang)
                 waiting = sentences.waiting(gang, explain(self._rounds.boarding(gang), self._room, kept))
                 nodes = {node for _, node in self._store.avoided(gang.key)}
                 last = self._store.last_failure.get(gang.key, "")

@@ -8,6 +8,7 @@ free.
     registry.changed ──► pending gangs ──► in order ──► place() ──► Granted ──► grant writer
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -69,7 +70,11 @@ Planner = Callable[[Boarding, Room, Kept | None], Placement | None]
 
 
 class Rounds:
-    """Runs planning rounds. pending says why each gang without seats has none."""
+    """Runs planning rounds.
+
+    pending: why each gang without seats has none. waiting: those that were whole in the last round and found
+    no domain for their floor, in their order.
+    """
 
     def __init__(
         self,
@@ -88,6 +93,7 @@ class Rounds:
         self.moved: set[GangKey] = set()  # gangs that may look otherwise now; whoever mirrors them empties it
         self.keeper = keeper(room)
         self.line = Line(queues)
+        self.waiting: list[GangKey] = []
         self._queues = queues
         self._registry = registry
         self._room = room
@@ -98,7 +104,8 @@ class Rounds:
         self._planner = planner
         self._shape = shape
         self._rejected: dict[GangKey, tuple[int, Kept | None, int]] = {}
-        self._hopes: dict[GangKey, tuple[tuple[int, int, int], bool]] = {}
+        self._hopes: dict[object, bool] = {}
+        self._hopes_at = -1
         self._restarted = True
 
     def run(self) -> None:
@@ -107,20 +114,25 @@ class Rounds:
         if self.keeper.head not in self.pending:
             self.keeper.release()
         self.line = Line(self._queues)
-        self.keeper.begin()
-        head: GangKey | None = None
-        for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._resumed()):
-            self.keeper.meet(gang)
+        self.waiting = []
+        for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._begun()):
             standing = self._consider(gang)
-            if standing in (Standing.WAITING, Standing.OVER_LIMIT) and self._short(gang):
+            if self._short(gang) and (gang.aboard or standing in (Standing.WAITING, Standing.OVER_LIMIT)):
                 self.line.reserve(self.pending[gang.key].bid, self.has_hope)
-            if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
-                head = gang.key
+            waits = standing is Standing.WAITING and self._lacks_floor(gang)
+            if waits:
+                self.waiting.append(gang.key)
+            if waits and self._leads_the_line(gang):
                 self.keeper.keep_for(gang, self.boarding)
-            elif self.keeper.head == gang.key:
-                self.keeper.release()
+            elif self.keeper.head == gang.key and not waits:
+                self._next_head()
             self._stand(gang, standing)
         self._restarted = False
+
+    def kept_from(self, gang: Muster) -> Kept | None:
+        """What this gang may not use: what is kept for the head, unless it may go before that."""
+        kept = self.keeper.kept_from(gang)
+        return None if kept and not self.keeper.locked and self._passes_head(gang) else kept
 
     def restart(self) -> None:
         """A new term begins: look at every gang again, and go on with plans made before it."""
@@ -133,8 +145,8 @@ class Rounds:
     def _stand(self, gang: Muster, standing: Standing | None) -> None:
         if standing is None:
             del self.pending[gang.key]
-        else:
-            self.pending[gang.key] = replace(self.pending[gang.key], standing=standing)
+        elif (row := self.pending[gang.key]).standing is not standing:
+            self.pending[gang.key] = replace(row, standing=standing)
 
     def boarding(self, gang: Muster) -> Boarding:
         """What the planner is asked for the gang's unseated members."""
@@ -183,7 +195,6 @@ class Rounds:
             live = [p for p in self._registry.members(key) if p.live]
             if not live:
                 self._store.forget(key)
-                self._hopes.pop(key, None)
                 continue
             seats = self._store.permit(key).seats
             unseated = tuple(p for p in live if not p.node and p.uid not in seats)
@@ -216,7 +227,9 @@ class Rounds:
         return leader is None or not leader.complete
 
     def _board(self, gang: Muster) -> Standing | None:
-        kept = self.keeper.kept_from(gang)
+        if self.keeper.locked and self.keeper.head == gang.key and not self.keeper.cleared:
+            return Standing.WAITING
+        kept = self.kept_from(gang)
         admitted = self.line.admitted(self.pending[gang.key].bid)
         if not admitted:
             return Standing.OVER_LIMIT
@@ -227,7 +240,10 @@ class Rounds:
         if len(admitted) < len(boarding.members):
             uids = {pod.uid for pod in admitted}
             boarding = replace(boarding, members=tuple(m for m in boarding.members if m.uid in uids))
-        placement = self._plan(boarding, kept)
+        around = kept or self.keeper.kept_from(gang)
+        placement = self._plan(boarding, around)
+        if placement is None and around is not kept:
+            placement = self._plan(boarding, kept)  # ahead of the head, it uses that domain only if it must
         if placement is None:
             if not boarding.avoid:  # what is avoided now may be tried again later, without any news
                 self._rejected[gang.key] = tried
@@ -273,16 +289,40 @@ class Rounds:
 
     def has_hope(self, gang: Muster) -> bool:
         """Whether some domain could hold it if nobody else were there; looked at anew when nodes change."""
-        asked = self._room.changes, gang.floor, len(gang.ready)
-        known = self._hopes.get(gang.key)
-        if known is None or known[0] != asked:
-            wanted = replace(self.boarding(gang), avoid=frozenset())
-            known = self._hopes[gang.key] = asked, domain_to_keep(wanted, self._room) is not None
-        return known[1]
+        wanted = replace(self.boarding(gang), avoid=frozenset())
+        shapes = frozenset(Counter(member.shape for member in wanted.members).items())
+        asked = wanted.required, wanted.anchors, wanted.need, shapes
+        if self._hopes_at != self._room.changes:
+            self._hopes, self._hopes_at = {}, self._room.changes
+        if asked not in self._hopes:
+            self._hopes[asked] = domain_to_keep(wanted, self._room) is not None
+        return self._hopes[asked]
 
-    def _resumed(self) -> set[GangKey]:
-        """After a restart: gangs with a plan in force, which are looked at before all others."""
-        return {key for key, row in self.pending.items() if self._restarted and self._hints(row.gang.ready)}
+    def _next_head(self) -> None:
+        """The head waits no longer: whoever's turn came before and who waits is the next one."""
+        self.keeper.release()
+        waiting = (self.pending[key].gang for key in self.waiting)
+        if gang := next(filter(self.has_hope, waiting), None):
+            self.keeper.keep_for(gang, self.boarding)
+
+    def _leads_the_line(self, gang: Muster) -> bool:
+        """Whether a domain is kept for it: the first that could ever board, until one goes before it."""
+        if self.keeper.head == gang.key:
+            return True
+        return (self.keeper.head is None or self._passes_head(gang)) and self.has_hope(gang)
+
+    def _passes_head(self, gang: Muster) -> bool:
+        head, row = self.pending.get(self.keeper.head or ("", "")), self.pending.get(gang.key)
+        return head is not None and row is not None and self.line.passes(row.bid, head.bid)
+
+    def _begun(self) -> set[GangKey]:
+        """Gangs bound in part and, after a restart, those with a plan in force: looked at before all others.
+
+        Else somebody might use up the limit of their queue before they are whole.
+        """
+        rows = self.pending.items()
+        torn = {key for key, row in rows if row.gang.aboard and self._short(row.gang)}
+        return torn | {key for key, row in rows if self._restarted and self._hints(row.gang.ready)}
 
     def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
         """After a restart: where an earlier plan, still in force, had put these members."""

@@ -34,7 +34,9 @@ class Torn:
         for row in list(self._ripe()):
             for pod in row.gang.bound:
                 evicted = pod.owner is not None and await evict(self._api, pod, "torn gang")
-                said.append(Announcement(pod, Reason.TORN, sentences.torn(row.gang, evicted)))
+                limited = row.standing is Standing.OVER_LIMIT
+                text = sentences.torn(row.gang, evicted, limited=limited)
+                said.append(Announcement(pod, Reason.TORN, text))
         return said
 
     def _ripe(self) -> Iterator[Pending]:
@@ -42,10 +44,14 @@ class Torn:
         torn = {
             key: row
             for key, row in self._rounds.pending.items()
-            if row.standing is Standing.WAITING and row.gang.in_domains and row.gang.torn
+            if row.gang.torn and (row.standing is Standing.OVER_LIMIT or _finds_no_room(row))
         }
         self._since = {key: self._since.get(key, now) for key in torn}
         for key, row in torn.items():
             if now - self._since[key] >= PATIENCE_SECONDS:
                 self._since[key] = now
                 yield row
+
+
+def _finds_no_room(row: Pending) -> bool:
+    return row.standing is Standing.WAITING and row.gang.in_domains

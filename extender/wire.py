@@ -30,6 +30,8 @@ Json = Mapping[str, Any]
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")  # int() raises for thousands of digits
 _TERMINAL: Final = ("Succeeded", "Failed")
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
 
@@ -81,6 +83,9 @@ def pod(obj: Json) -> Pod:
         pod_group=annotations.get(contract.KAI_POD_GROUP, ""),
         opted_out=native or labels.get(contract.LABEL_WEBHOOK) == contract.WEBHOOK_IGNORE,
         ready=_holds(status, "Ready"),
+        preempts=spec.get("preemptionPolicy") != "Never",
+        preemptible=labels.get(contract.KAI_PREEMPTIBILITY) != contract.KAI_NON_PREEMPTIBLE,
+        evicted_for=annotations.get(contract.ANNOTATION_EVICTED_FOR, ""),
         version=meta.get("resourceVersion", ""),
     )
 
@@ -98,7 +103,17 @@ def queue(obj: Json) -> Queue:
         quota=_in_our_units(quota),
         limit=_in_our_units(limit),
         weight=Amounts(*(max(0.0, row.get("overQuotaWeight") or 0.0) for row in rows)),
+        preempt_min_seconds=_seconds(spec.get("preemptMinRuntime")),
+        reclaim_min_seconds=_seconds(spec.get("reclaimMinRuntime")),
     )
+
+
+def _seconds(duration: str | None) -> float | None:
+    """A Go duration ("1h30m"); None where there is none, or it is none."""
+    parts = _DURATION.findall(duration or "")
+    if not parts or "".join(number + unit for number, unit in parts) != duration:
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
 def _most(number: float | None) -> float:

@@ -41,10 +41,13 @@ ANNOTATION_AFTER: Final = "allaboard.dev/after"
 ANNOTATION_STALENESS: Final = "allaboard.dev/staleness-grace-period"
 ANNOTATION_NOTES: Final = "allaboard.dev/notes"
 ANNOTATION_PLAN: Final = "allaboard.dev/plan"
+ANNOTATION_EVICTED_FOR: Final = "allaboard.dev/evicted-for"  # the gang for which this Pod has to go
 
 KAI_TOPOLOGY: Final = "kai.scheduler/topology"
 KAI_TOPOLOGY_REQUIRED: Final = "kai.scheduler/topology-required-placement"
 KAI_TOPOLOGY_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
+KAI_PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
+KAI_NON_PREEMPTIBLE: Final = "non-preemptible"
 KAI_POD_GROUP: Final = "pod-group-name"
 KAI_STALENESS: Final = "kai.scheduler/staleness-grace-period"
 KAI_BATCH_MIN_MEMBER: Final = "kai.scheduler/batch-min-member"

@@ -26,7 +26,7 @@ class Muster:
 
     floor: members that must board at once. size: members there are to be.
     ready: unbound members that could board. gated: unbound ones that a foreign gate keeps away.
-    bound: members with a node. leaving: bound ones that are terminating, whose domain still counts.
+    bound: members with a node. leaving: bound ones on their way out, whose domain still counts.
     subgroups: with who is in which, None for a gang without.
     after: the label of a gang that must be aboard before this one, "" for none.
     staleness: seconds that it may run on below its floor, None for ever. ending: a member has succeeded.
@@ -155,7 +155,7 @@ def muster(key: GangKey, pods: Iterable[Pod], live_size: int | None = None) -> M
         ready=tuple(p for p in unbound if not p.foreign_gates),
         gated=tuple(p for p in unbound if p.foreign_gates),
         bound=tuple(p for p in live if p.node),
-        leaving=tuple(p for p in members if p.terminating and p.seated),
+        leaving=tuple(p for p in members if not p.live and p.seated),
         subgroups=subgroups,
         after=demand.after,
         staleness=demand.staleness,

@@ -76,6 +76,8 @@ class Pod:
     queue: the queue on whose account it is, "" for none. pod_group: the PodGroup of KAI's that it names.
     opted_out: whether it tells the webhook to leave it alone.
     ready: whether its condition Ready holds.
+    preempts: whether others may be evicted for it. preemptible: whether it may be evicted for others.
+    evicted_for: the gang for which it is being evicted, "" for none.
     version: the API server's resourceVersion, a precondition of our writes.
     """
 
@@ -105,6 +107,9 @@ class Pod:
     pod_group: str = ""
     opted_out: bool = False
     ready: bool = False
+    preempts: bool = True
+    preemptible: bool = True
+    evicted_for: str = ""
     version: str = ""
 
     @property
@@ -130,8 +135,12 @@ class Pod:
 
     @property
     def live(self) -> bool:
-        """Whether the Pod counts as a member: neither finished nor on its way out."""
-        return not self.terminal and not self.terminating
+        """Whether the Pod counts as a member: neither finished nor on its way out.
+
+        Who is being evicted for others is on its way out already: else whoever replaces the first of a gang
+        that has to go whole would board beside the last.
+        """
+        return not self.terminal and not self.terminating and not self.evicted_for
 
     @property
     def seated(self) -> bool:

@@ -19,6 +19,8 @@ class Reason(StrEnum):
     FOLLOWING = "GangFollowing"
     BACKING_OFF = "GangBackingOff"
     RELEASED = "GangReleased"
+    EVICTING = "GangEvicting"
+    EVICTED = "GangEvicted"
     GRANTED = "GangGranted"
     REPLANNED = "GangReplanned"
     BOARDED = "GangBoarded"
@@ -44,6 +46,8 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.FOLLOWING: "It boards after another gang, which is not aboard yet (a scaled gang after its base).",
     Reason.BACKING_OFF: "A boarding was cancelled and the next has not begun.",
     Reason.RELEASED: "Only more nodes can help: the gates fell, so that a cluster autoscaler sees the Pods.",
+    Reason.EVICTING: "Other gangs are being evicted for it; it boards once they are gone.",
+    Reason.EVICTED: "This Pod has to go, for a gang of higher priority or of a queue within its quota.",
     Reason.GRANTED: "Every member has a place; told where the boarding lasts longer than two seconds.",
     Reason.REPLANNED: "The same after a boarding that was cancelled; the event says why it was.",
     Reason.BOARDED: "The floor is bound. On the owner, and on Pods that were told before that they wait.",

@@ -128,6 +128,13 @@ class Room:
         room.nodes = dict(self.nodes)
         return room
 
+    def copied(self) -> "Room":
+        """The same nodes with the same holders, to try things out in."""
+        room = self.emptied()
+        for holder, seat in self.seats.items():
+            room.take(holder, seat)
+        return room
+
     def free(self, node: Node) -> dict[str, int]:
         """What the node has left by resource name; negative where it is overcommitted."""
         used = self._used.get(node.name, {})

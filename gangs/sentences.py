@@ -142,12 +142,13 @@ def released(gang: Muster) -> str:
     )
 
 
-def torn(gang: Muster, evicted: bool) -> str:
-    """A boarding could not be finished in its domain."""
+def torn(gang: Muster, evicted: bool, *, limited: bool = False) -> str:
+    """A boarding could not be finished in its domain, or below the limit of its queue."""
     where = gang.required[-1] if gang.required else "domains"
+    lacks = "is over the limit of its queue" if limited else f"finds no room in their {where}"
     text = (
-        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest has found no "
-        f"room in their {where} for a minute"
+        f"Gang {gang.name}: {len(gang.bound)} of {gang.floor} members are bound and the rest {lacks} "
+        "for a minute now"
     )
     if evicted:
         return f"{text}; this one is evicted, so that the gang can board elsewhere."

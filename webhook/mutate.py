@@ -66,7 +66,8 @@ def decide(pod: Pod, around: Surroundings, profiles: Sequence[str]) -> list[Oper
     if ask is None:
         return remark(pod, _blindness(pod, around) if pod.scheduler in own_names(profiles) else ())
     notes = (*ask.notes, *_blindness(pod, around))
-    return render(pod, ask, _scheduler(pod, profiles), _queue(pod, around), notes)
+    inherited = {contract.LABEL_QUEUE: _queue(pod, around), **_preemptibility(around)}
+    return render(pod, ask, _scheduler(pod, profiles), inherited, notes)
 
 
 def _scheduler(pod: Pod, profiles: Sequence[str]) -> str:
@@ -82,6 +83,13 @@ def _queue(pod: Pod, around: Surroundings) -> str:
         if queue := labels.get(contract.LABEL_QUEUE):
             return queue
     return contract.DEFAULT_QUEUE
+
+
+def _preemptibility(around: Surroundings) -> dict[str, str]:
+    """KAI's label of the owner, which counts before the Pod's own."""
+    owner_labels = around.owner.labels if around.owner else {}
+    value = owner_labels.get(contract.KAI_PREEMPTIBILITY)
+    return {contract.KAI_PREEMPTIBILITY: value} if value else {}
 
 
 def _blindness(pod: Pod, around: Surroundings) -> tuple[Note, ...]:

@@ -4,9 +4,11 @@ A name is taken only where the class exists: the API server refuses a Pod that n
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from gangs import contract
+from gangs.notes import Note
 from webhook.pod import Owner, Pod
 from webhook.sets.common import is_name, mapping
 
@@ -26,6 +28,13 @@ def paths(names: Iterable[str]) -> tuple[str, ...]:
 def first(names: Iterable[str], found: Mapping[str, Any]) -> str:
     """The first of these classes that exists, "" if none does. found: what was looked up, by path."""
     return next((name for name in names if path(name) in found), "")
+
+
+def missing(title: str, names: Iterable[str], found: Mapping[str, Any]) -> tuple[Note, ...]:
+    """A note for each class that goes before the first which exists. title: of the object with the label."""
+    absent = takewhile(lambda name: path(name) not in found, names)
+    text = '{}: label {}: "{}" is no PriorityClass and is ignored'
+    return tuple(Note(text.format(title, contract.KAI_PRIORITY, name)) for name in absent)
 
 
 def of_group(group: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -20,13 +20,18 @@ from webhook.pod import Pod
 _LABELS: Final = ("metadata", "labels")
 _ANNOTATIONS: Final = ("metadata", "annotations")
 # Ours alone to write: what a user puts there would be taken for our word.
-_RESERVED: Final = (contract.ANNOTATION_PLAN, contract.ANNOTATION_NOTES)
+_RESERVED: Final = (contract.ANNOTATION_PLAN, contract.ANNOTATION_NOTES, contract.ANNOTATION_EVICTED_FOR)
 
 
-def render(pod: Pod, ask: Ask, scheduler: str, queue: str, notes: Sequence[Note]) -> list[Operation]:
-    """The patch for a Pod that asks for something. scheduler: the name that it shall have."""
+def render(
+    pod: Pod, ask: Ask, scheduler: str, inherited: Mapping[str, str], notes: Sequence[Note]
+) -> list[Operation]:
+    """The patch for a Pod that asks for something.
+
+    scheduler: the name that it shall have. inherited: labels by what is around it, its queue among them.
+    """
     metadata, spec = pod.raw["metadata"], pod.raw["spec"]
-    labels = {contract.LABEL_QUEUE: queue, **ask.labels}
+    labels = {**inherited, **ask.labels}
     if ask.gang:
         labels[contract.LABEL_GANG] = ask.gang.label
         if ask.gang.subgroups:

@@ -69,6 +69,7 @@ async def serve_extender(
         election=settings.election,
         scale_up_after=settings.scale_up_after,
         probe_port=probe_port,
+        rules=settings.rules,
     )
     await extender.app.run(options, stop, lambda _: ready(READY))
 
@@ -128,7 +129,7 @@ def _parts(settings: Settings, with_scheduler: bool, say: Say) -> list[Part]:
     off = [f"--unprotected={','.join(sorted(settings.unprotected))}"] if settings.unprotected else []
     commands = {
         "webhook": [*own, "webhook", *common, "--no-register"],
-        "extender": [*own, "extender", *common, *off, *_scale_up(settings)],
+        "extender": [*own, "extender", *common, *_evictions(settings), *_scale_up(settings), *off],
     }
     if with_scheduler:
         commands["kube-scheduler"] = _scheduler_command(settings, say)
@@ -137,6 +138,11 @@ def _parts(settings: Settings, with_scheduler: bool, say: Say) -> list[Part]:
 
 def _scale_up(settings: Settings) -> list[str]:
     return [] if settings.scale_up_after is None else [f"--scale-up-after={settings.scale_up_after}"]
+
+
+def _evictions(settings: Settings) -> list[str]:
+    kinds, seconds = settings.rules.kinds, settings.rules.min_seconds
+    return [f"--evict={','.join(sorted(kinds))}", f"--min-runtime={seconds}"] if kinds else []
 
 
 def _scheduler_command(settings: Settings, say: Say) -> list[str]:

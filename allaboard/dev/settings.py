@@ -19,6 +19,7 @@ import yaml
 from allaboard.errors import UserError
 from extender.app import PROTECTIONS
 from extender.leases import MODES, OUR_LEASE, Election, LeaseName
+from extender.preemption import KINDS, Rules
 from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
 
 DEFAULT_PROFILES: Final = f"{SCHEDULER_NAME},{KAI_SCHEDULER_NAME}"
@@ -52,6 +53,7 @@ class Settings:
     unprotected: frozenset[str] = frozenset()
     election: Election = field(default_factory=Election)
     scale_up_after: float | None = None
+    rules: Rules = field(default_factory=Rules)
 
     @property
     def webhook_url(self) -> str:
@@ -125,6 +127,15 @@ def namespaced(option: str, kind: str, text: str) -> tuple[str, str]:
     if not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
         raise UserError(f'{option}: "{text}" names no {kind} (allowed: NAMESPACE/NAME)')
     return namespace, name
+
+
+def rules(evict: str, min_runtime: float) -> Rules:
+    """Who may be evicted for others. Raises UserError."""
+    kinds = frozenset(name.strip() for name in evict.split(",") if name.strip())
+    if unknown := kinds - KINDS:
+        allowed = ", ".join(sorted(KINDS))
+        raise UserError(f"--evict: no such reason: {', '.join(sorted(unknown))} (there are: {allowed})")
+    return Rules(kinds, min_runtime)
 
 
 def find_kubeconfig(given: Path | None) -> Path | None:

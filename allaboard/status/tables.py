@@ -69,7 +69,16 @@ def explained(told: Row) -> RenderableType:
             table.add_row(*map(str, cells), why or "-")
         parts.append(table)
     parts += [Text(hint, "dim") for hint in told["hints"]]
+    if proposal := told.get("proposal"):
+        parts.append(Text(_proposed(proposal)))
     return Group(*parts)
+
+
+def _proposed(proposal: Row) -> str:
+    """The moves of a dry run, as a sentence."""
+    rows = proposal["moves"]
+    moves = [f"{row['gang']} ({row['members']}) to {row['target'] or 'other nodes'}" for row in rows]
+    return f"It would fit {proposal['domain']} if others moved: {', '.join(moves)}. Nobody is moved."
 
 
 def cliques(rows: Sequence[Row]) -> RenderableType:

@@ -27,6 +27,11 @@ class Claim:
     priority: int  # negated
     share: float
 
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """What does not change with each gang that comes and goes."""
+        return self.over_quota, self.weightless, self.priority
+
 
 def claim(queue: Queue, held: Amounts, need: Amounts, capacity: Amounts) -> Claim:
     """The queue's claim to what its next gang needs. capacity: of the whole cluster."""

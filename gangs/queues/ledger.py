@@ -9,7 +9,7 @@ reserved against those limits, or smaller ones behind it would use up each bit t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gangs.queues.amounts import NOTHING, RESOURCES, Amounts
+from gangs.queues.amounts import NOTHING, RESOURCES, UNLIMITED, Amounts
 from gangs.queues.tree import Tree
 
 
@@ -81,6 +81,15 @@ class Ledger:
                 if more > 0 and held + reserved + more > limit:
                     return Excess(queue, resource, held, reserved, more, limit)
         return None
+
+    def is_limited(self, name: str, need: Amounts) -> bool:
+        """Whether any limit on the way up bounds what is needed."""
+        limits = (self.tree.queues[queue].limit for queue in self.tree.paths.get(name, ()))
+        return any(
+            n > 0 and most < UNLIMITED
+            for limit in limits
+            for n, most in zip(need.values, limit.values, strict=True)
+        )
 
     def hopeless(self, name: str, need: Amounts) -> bool:
         """Whether some limit on the way up is below the need itself."""

@@ -3,6 +3,7 @@
 from typing import Final
 
 from gangs.muster import Muster
+from gangs.pods import Pod
 from gangs.queues.ledger import Excess
 from gangs.queues.tree import Flaw, Problem
 
@@ -42,6 +43,34 @@ def over_limit(gang: Muster, excess: Excess) -> str:
     if excess.reserved:
         text += f", and {excess.reserved / size:g} are kept for gangs ahead of it"
     return f"{text}."
+
+
+def evicted(victim: Pod, gang: Muster) -> str:
+    """Why a Pod has to go."""
+    return (
+        f"Pod {victim.namespace}/{victim.name} is evicted for gang {gang.name} (queue {_queue(gang)}, "
+        f"priority {gang.priority}), which boards once it is gone."
+    )
+
+
+def deleted(victim: Pod) -> str:
+    """A victim whose eviction was refused for too long."""
+    return (
+        f"Pod {victim.namespace}/{victim.name} is deleted for gang {victim.evicted_for}: evicting it was "
+        "refused for a minute, and the others of its gang are gone."
+    )
+
+
+def evicting(gang: Muster, pods: int, gangs: int) -> str:
+    """What the gang that waits is told."""
+    return (
+        f"Gang {gang.name}: {pods} {'Pod' if pods == 1 else 'Pods'} are evicted for it, {gangs} "
+        f"{'gang' if gangs == 1 else 'gangs'} of them whole; it boards once they are gone."
+    )
+
+
+def _queue(gang: Muster) -> str:
+    return f'"{gang.queue}"' if gang.queue else "none"
 
 
 def _names(names: tuple[str, ...]) -> str:

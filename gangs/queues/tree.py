@@ -19,8 +19,10 @@ DEFAULT_PRIORITY: Final = 100
 class Queue:
     """A Queue object. parent: "" for a root.
 
-    quota: what it is entitled to; limit: what it may hold at most; weight: its share of what is left over
-    once quotas are served; priority: a higher one is served first.
+    quota: what it is entitled to. limit: what it may hold at most. weight: its share of what is left over
+    once quotas are served. priority: a higher one is served first.
+    preempt_min_seconds, reclaim_min_seconds: for how long its gangs are safe from those of a higher priority,
+    and from other queues; None: as its parent says.
     """
 
     name: str
@@ -29,6 +31,8 @@ class Queue:
     quota: Amounts = NOTHING
     limit: Amounts = NOTHING
     weight: Amounts = NOTHING
+    preempt_min_seconds: float | None = None
+    reclaim_min_seconds: float | None = None
 
 
 class Flaw(Enum):
@@ -81,6 +85,8 @@ class Tree:
 
     def problem(self, name: str) -> Problem | None:
         """Why no gang can board by this queue, None where it can."""
+        if name in self.paths and name not in self.children:
+            return None
         if name not in self.queues:
             return Problem(Flaw.MISSING, name, self.leaves)
         path, end = self._ascend(name)
@@ -88,9 +94,12 @@ class Tree:
             return Problem(Flaw.CYCLE, name, (*path[path.index(end) :], end))
         if end:
             return Problem(Flaw.ORPHAN, name, (end,))
-        if name in self.children:
-            return Problem(Flaw.INNER, name, self.children[name])
-        return None
+        return Problem(Flaw.INNER, name, self.children[name])
+
+    def inherited(self, name: str, field: str) -> float | None:
+        """The field's value of the queue, else of the nearest ancestor that has one."""
+        values = (getattr(self.queues[queue], field) for queue in self.paths.get(name, ()))
+        return next((float(value) for value in values if value is not None), None)
 
     def _ascend(self, name: str) -> tuple[tuple[str, ...], str]:
         """The way up, and where it ends: "" above a root, else a queue that is missing or was met before."""

@@ -43,6 +43,22 @@ def in_turn(turns: Iterable[Turn], ledger: Ledger, capacity: Amounts) -> Iterato
     return iter(_Lines(turns, ledger, capacity))
 
 
+def passes(one: Turn, other: Turn, ledger: Ledger, capacity: Amounts) -> bool:
+    """Whether one may go before the other however long that has been first in line.
+
+    In one queue by priority and age. Of two queues, those just below what they have in common are compared,
+    by quota and priority but not by share: a small gang more or less would turn that round every moment.
+    """
+    if one.queue == other.queue:
+        return one.rank < other.rank
+    paths = [reversed(ledger.tree.paths[turn.queue]) for turn in (one, other)]
+    ours, theirs = next((a, b) for a, b in zip(*paths, strict=False) if a != b)
+    queues = ledger.tree.queues
+    mine = claim(queues[ours], ledger.held(ours), one.need, capacity)
+    others = claim(queues[theirs], ledger.held(theirs), other.need, capacity)
+    return mine.rank < others.rank
+
+
 class _Lines:
     def __init__(self, turns: Iterable[Turn], ledger: Ledger, capacity: Amounts) -> None:
         self._ledger = ledger

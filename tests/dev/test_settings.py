@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from allaboard.dev.settings import Settings, election, settle
+from allaboard.dev.settings import Settings, election, rules, settle
 from allaboard.errors import UserError
 from extender.leases import Election, LeaseName
+from extender.preemption import Rules
 from tests.dev.running import once
 
 AWAY = """
@@ -140,6 +141,13 @@ def test_profiles_are_taken_in_order_and_each_once(kubeconfig: Path) -> None:
 def test_profiles_that_name_nobody_are_refused(kubeconfig: Path, profiles: str, complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
         settled(kubeconfig, profiles)
+
+
+def test_only_reasons_that_exist_let_queues_evict_gangs() -> None:
+    assert rules("preempt, reclaim", 60) == Rules(frozenset({"preempt", "reclaim"}), 60)
+    assert rules("", 0) == Rules()
+    with pytest.raises(UserError, match=r"--evict: no such reason: all \(there are: preempt, reclaim\)"):
+        rules("all", 0)
 
 
 def test_only_protections_that_exist_can_be_switched_off(kubeconfig: Path) -> None:

@@ -1,15 +1,18 @@
 """What the extender tells on its private port, seen through HTTP."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.consolidation import Consolidation
 from extender.debug import Debug
 from extender.views import Views
-from tests.builders import make_pod
+from gangs.pods import Owner
+from tests.builders import make_owner, make_pod
 from tests.extender.world import World, gang
 
 
@@ -19,7 +22,8 @@ class Page:
     def __init__(self, world: World) -> None:
         self.world = world
         views = Views(world.registry, world.room, world.store, world.rounds, world.news)
-        pages = Debug(views, world.registry, world.room, world.store, world.rounds)
+        consolidation = Consolidation(world.registry, world.room, world.rounds, world.shapes)
+        pages = Debug(views, world.registry, world.room, world.store, world.rounds, consolidation)
         app = web.Application()
         app.add_subapp("/debug", pages.application())
         self.client = TestClient(TestServer(app))
@@ -104,3 +108,17 @@ async def test_the_state_counts_gangs_by_phase(page: Page) -> None:
     state = await page.get("state")
     assert (state["nodes"], state["pods"], state["promised"]) == (6, 11, 2)
     assert state["gangs"] == {"Granted": 1, "Waiting": 1}
+
+
+@pytest.mark.parametrize(("owner", "proposed"), [(make_owner("small"), True), (None, False)])
+async def test_the_head_of_its_queue_is_told_which_gangs_would_have_to_move(
+    page: Page, owner: Owner | None, proposed: bool
+) -> None:
+    world = page.world
+    small = gang(1, "small", owner=owner)
+    world.update(make_pod("busy", gang="", scheduler="other", node="b0", gated=False))
+    world.update(replace(small[0], node="a0", gates=()))
+    world.board(*gang(4, created=1))
+    told = await page.get("gang/default/llm")
+    moves = {"domain": "a", "moves": [{"gang": "default/small", "members": 1, "target": "b"}]}
+    assert told["proposal"] == (moves if proposed else None)

@@ -5,6 +5,8 @@ from typing import Any
 
 from extender.torn import PATIENCE_SECONDS, Torn
 from gangs.pods import Demand, Owner, Plan, Pod
+from gangs.queues.amounts import UNLIMITED, Amounts
+from gangs.queues.tree import Queue
 from gangs.reasons import Reason
 from gangs.subgroups import Subgroup
 from tests.builders import LEVEL, make_loose, make_members, make_owner
@@ -48,7 +50,7 @@ async def test_a_gang_of_which_only_a_subgroup_asks_for_a_clique_is_mended_too()
     world.round(after=PATIENCE_SECONDS)
     said = await torn.mend()
     assert sorted(world.api.paths()) == EVICTIONS
-    assert "the rest has found no room in their domains for a minute" in said[0].message
+    assert "the rest finds no room in their domains for a minute" in said[0].message
 
 
 async def test_an_eviction_names_the_pod_by_uid() -> None:
@@ -93,3 +95,44 @@ async def test_room_that_comes_within_the_minute_mends_the_gang_by_itself() -> N
     world.round(after=29)
     assert await torn.mend() == []
     assert world.api.calls == []
+
+
+def torn_in_a_queue(limit_after: float) -> tuple[World, Torn, list[Pod]]:
+    """A gang of four, all that its queue allows; three are bound when the fourth loses its seat."""
+    world = World({"a": 8})
+    world.queues.update(_limited(16))
+    members = make_members(4, required=LEVEL, owner=make_owner(), created=1, queue="q")
+    world.board(*members)
+    planned = [replace(p, plan=Plan(world.seat(p), ("a",), 480, p.uid, world.term)) for p in members]
+    world.update(*planned)
+    for pod in planned[:3]:
+        world.update(replace(pod, node=world.seat(pod), gates=(), bound_at=5))
+    world.queues.update(_limited(limit_after))
+    world.store.lose(planned[3], "the node was refused")
+    return world, Torn(world.api, world.rounds, world.clock), planned
+
+
+def _limited(gpus: float) -> Queue:
+    return Queue("q", limit=Amounts(gpus, UNLIMITED, UNLIMITED))
+
+
+def test_nobody_of_its_queue_takes_what_a_torn_gang_still_needs_below_the_limit() -> None:
+    world, _, members = torn_in_a_queue(limit_after=16)
+    other = make_members(1, name="other", required=LEVEL, queue="q", priority=99)
+    world.board(*other)
+    for _ in range(3):
+        world.round(after=1)
+    assert world.seats(*other) == [""]
+    assert world.seat(members[3])
+
+
+async def test_a_gang_torn_by_the_limit_of_its_queue_starts_anew_and_is_told_so() -> None:
+    world, torn, _ = torn_in_a_queue(limit_after=12)
+    world.round(after=1)
+    await torn.mend()
+    world.round(after=PATIENCE_SECONDS)
+    said = await torn.mend()
+    assert sorted(world.api.paths()) == EVICTIONS
+    assert "3 of 4 members are bound and the rest is over the limit of its queue for a minute now" in (
+        said[0].message
+    )

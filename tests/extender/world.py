@@ -69,11 +69,14 @@ class FakeApi:
     delay: float = 0.0
 
     async def create(self, path: str, body: Json, params: Mapping[str, str] | None = None) -> Json:
-        return await self._answer("POST", path, body)
+        return await self._answer("POST" if params is None else "DRY", path, body)
 
     async def patch(self, path: str, body: Any) -> Json:
         await self._answer("PATCH", path, body)
         return {"metadata": {"resourceVersion": self.versions.pop(0) if self.versions else ""}}
+
+    async def delete(self, path: str, body: Json | None = None) -> Json:
+        return await self._answer("DELETE", path, body)
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
         await self._answer("GET", path, None)

@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from playwright.async_api import Page as Window
 
+from extender.consolidation import Consolidation
 from extender.debug import Debug
 from extender.live import Live
 from extender.news import SETTLED_SECONDS
@@ -46,7 +47,8 @@ async def serving(cliques: Mapping[str, int]) -> AsyncIterator[Served]:
     live = Live(views, world.registry, world.room, world.store, world.clock, lambda: True)
     app = web.Application()
     Page(live).add_to(app)
-    pages = Debug(views, world.registry, world.room, world.store, world.rounds)
+    consolidation = Consolidation(world.registry, world.room, world.rounds, world.shapes)
+    pages = Debug(views, world.registry, world.room, world.store, world.rounds, consolidation)
     app.add_subapp("/debug", pages.application())
     async with TestServer(app) as server:
         yield Served(world, str(server.make_url("/ui")))

@@ -9,7 +9,7 @@ import pytest_asyncio
 from e2e import queues
 from e2e.kube import until
 from e2e.observer import Observer
-from e2e.pods import member, pod
+from e2e.pods import member, pod, priority_class
 from e2e.queues import LABEL, queue
 from e2e.scene import Play, statefulset
 from e2e.stage import Stage
@@ -104,6 +104,25 @@ async def test_the_status_of_a_queue_and_of_its_parent_says_what_is_allocated_an
         return gpus == [["8", "12"], ["8", "12"]] and found[1]["childQueues"] == ["road-team"]
 
     await until(told, "8 GPUs are allocated and 12 requested")
+
+
+async def test_a_priority_that_is_named_by_kais_label_counts_in_the_queue(play: Play) -> None:
+    """The API server fills in the number of the class that we name, and the more urgent gang boards first."""
+    kube, (rack, *full) = play.stage.kube, play.stage.nodes
+    await play.stage.occupy("others", [*rack, *(node for other in full for node in other)])
+    await kube.apply("default", priority_class("road-urgent"))
+    old, urgent = statefulset("old", 18), statefulset("urgent", 18)
+    urgent["metadata"]["labels"] = {"priorityClassName": "road-urgent"}
+    for gang in (old, urgent):
+        await kube.apply(_NAMESPACE, gang)
+        await play.waiting(_NAMESPACE, "GangWaiting", f"{gang['metadata']['name']}-0")
+    pods = await kube.items("pods", _NAMESPACE, "app=urgent")
+    assert {p["spec"]["priority"] for p in pods} == {1000}
+    await kube.run("-n", "others", "delete", "pods", *(f"busy-{node}" for node in rack), "--wait=false")
+    await play.bound(_NAMESPACE, 18)
+    bound = await kube.items("pods", _NAMESPACE, "app=urgent")
+    assert all(p["spec"].get("nodeName") for p in bound)
+    await kube.clear("others")
 
 
 async def test_the_default_queues_say_what_workloads_that_name_none_take(play: Play) -> None:

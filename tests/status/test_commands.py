@@ -97,6 +97,18 @@ def test_a_waiting_gang_is_explained_domain_by_domain_with_exit_code_2(url: str)
     assert found.stdout.splitlines()[-1].split() == ["c1", "4", "5", "1", "2", "cordoned"]
 
 
+def test_moves_that_would_help_the_head_of_a_queue_are_told_as_a_dry_run(url: str) -> None:
+    moves = [
+        {"gang": "team/a", "members": 2, "target": "c2"},
+        {"gang": "team/b", "members": 1, "target": ""},
+    ]
+    told = {**PAGES["/debug/gang/default/llm"], "proposal": {"domain": "c1", "moves": moves}}
+    PAGES["/debug/gang/default/moving"] = told
+    assert run(url, "explain", "moving").stdout.splitlines()[-1] == (
+        "It would fit c1 if others moved: team/a (2) to c2, team/b (1) to other nodes. Nobody is moved."
+    )
+
+
 def test_a_gang_aboard_is_explained_with_exit_code_0(url: str) -> None:
     found = run(url, "explain", "team/sim")
     assert (found.exit_code, found.stdout) == (0, "Gang team/sim is Aboard in c0\n")

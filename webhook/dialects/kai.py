@@ -56,7 +56,10 @@ def recognise(pod: Pod, around: Surroundings) -> Ask | None:
     else:
         ask = _together(pod, owner, _counts(title, keys, owner), levels)
         ask = _with_subgroups(ask, owner, around.topologies)
-    return replace(ask, priority_class=priorities.first(priorities.by_labels(pod, owner), around.found))
+    classes = priorities.by_labels(pod, owner)
+    missing = () if around.failures else priorities.missing(title, classes, around.found)
+    chosen = priorities.first(classes, around.found)
+    return replace(ask, priority_class=chosen, notes=(*ask.notes, *missing))
 
 
 def _source(pod: Pod, owner: Owner | None) -> tuple[str, Mapping[str, str]]:
