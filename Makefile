@@ -30,7 +30,7 @@ DOCKER ?= docker
 
 .PHONY: help
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## show the main job on a real control plane with fake GPU nodes
