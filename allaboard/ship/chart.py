@@ -31,6 +31,11 @@ _COPIES: Final[Mapping[str, tuple[str, str]]] = {
     "webhook-certificates": ("base/webhook/certificates.yaml", "not .Values.certManager.enabled"),
     "webhook-service": ("base/webhook/service.yaml", ""),
     "webhook-disruption": ("base/webhook/disruption.yaml", ""),
+    "owner-kind-argo": ("base/owner-kinds/argo.yaml", ".Values.ownerKinds.argo"),
+    "owner-kind-dynamo": ("base/owner-kinds/dynamo.yaml", ".Values.ownerKinds.dynamo"),
+    "owner-kind-grove": ("base/owner-kinds/grove.yaml", ".Values.ownerKinds.grove"),
+    "owner-kind-trainjob": ("base/owner-kinds/trainjob.yaml", ".Values.ownerKinds.trainjob"),
+    "preemption-role": ("components/preemption/role.yaml", ".Values.preemption.enabled"),
     "owner-kind-jobset": ("base/owner-kinds/jobset.yaml", ".Values.ownerKinds.jobset"),
     "owner-kind-kubeflow": ("base/owner-kinds/kubeflow.yaml", ".Values.ownerKinds.kubeflow"),
     "owner-kind-leaderworkerset": (

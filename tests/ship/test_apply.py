@@ -23,7 +23,7 @@ async def test_one_apply_on_an_empty_cluster_makes_everything_and_its_pods_are_a
     applied: str, api: Api
 ) -> None:
     lines = applied.splitlines()
-    assert len(lines) == 38
+    assert len(lines) == 48
     assert [line for line in lines if not line.endswith(" created")] == []
 
     async def all_run() -> bool:

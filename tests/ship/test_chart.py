@@ -22,6 +22,7 @@ Objects = dict[tuple[str, str], dict[str, Any]]
 # What a switch of the chart is called, and the component that it stands for.
 SWITCHES: Final = {
     "kai-compat": "profiles={allaboard,kai-scheduler}",
+    "preemption": "preemption.enabled=true",
     "networkpolicy": "networkPolicy.enabled=true",
     "prometheus": "prometheus.enabled=true",
     "cert-manager": "certManager.enabled=true",

@@ -5,10 +5,11 @@ writes down what they ask for. Then the audit log is compared with the roles.
 """
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from tests.builders import make_owner
 from tests.conftest import FLEET
 from tests.dev.running import once, running
 from tests.extender.test_torn import half_bound
+from tests.road.standin import StandIn
 from tests.road.test_every_dialect import CRDS, DIALECTS, MEMBERS
 from tests.ship.conftest import MANIFESTS, NAMESPACE, kubectl_of
 from tests.ship.rendered import by_name
@@ -43,6 +45,9 @@ from webhook.sets.kubeflow import OPERATORS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
+Json = dict[str, Any]
+
+GROVE: Final = Path(__file__).parents[1] / "road" / "grove.yaml"
 OVERLAY: Final = MANIFESTS / "overlays" / "kind"
 PROFILES: Final = "--profiles=allaboard,kai-scheduler"
 REGISTRATION: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-allaboard"
@@ -156,9 +161,54 @@ async def test_what_is_seldom_needed_is_allowed_too(ours: Ours) -> None:
         await kube.apply("seldom", pod(operator, labels, KAI_TOPOLOGY))
     named = pod("named", None, {"pod-group-name": "g"}, schedulerName="allaboard")
     await kube.apply("seldom", [named, _deployment()])
+    await grove(ours, "grove")
+    await looked_past(ours, "past")
     await slipped_by(ours, "slipped")
     await short_of_members(ours, "short")
     await torn(ours)
+
+
+async def grove(ours: Ours, namespace: str) -> None:
+    """What Grove's operator makes, with a topology that has to be looked up."""
+    kube = ours.play.stage.kube
+    await kube.run("apply", "-f", str(GROVE))
+    await kube.run("wait", "--for=condition=Established", "--timeout=30s", "-f", str(GROVE))
+    await kube.namespace(namespace)
+    standin = StandIn.of(kube, namespace, "kai")
+    named = {"metadata": {"annotations": {"grove.io/topology-name": "mnnvl"}}}
+    worded = [_worded({**gang, "metadata": gang["metadata"] | named["metadata"]}) for gang in standin.gangs]
+    standin = replace(standin, gangs=worded)
+    await standin.create()
+    await standin.fill()
+    for name in standin.names:
+        await standin.initialize(name)
+        await standin.ungate(name)
+    for right in ("podgangs/status", "podgangs"):
+        verb = "patch" if "status" in right else "watch"
+        wanted = Right("allaboard-scheduler", "scheduler.grove.io", right, verb)
+        await until(lambda wanted=wanted: _was_asked(ours, wanted), f"{wanted}", seconds=60)  # type: ignore[misc]
+    await standin.remove()
+
+
+def _worded(podgang: Json) -> Json:
+    """The PodGang with a word in the place of the label key, which a ClusterTopologyBinding explains."""
+    return dict(json.loads(json.dumps(podgang).replace("nvidia.com/gpu.clique", "clique")))
+
+
+async def looked_past(ours: Ours, namespace: str) -> None:
+    """Pods whose owners belong to owners that are looked past."""
+    kube = ours.play.stage.kube
+    await kube.namespace(namespace)
+    for group_version, kind in (
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+        ("argoproj.io/v1alpha1", "Workflow"),
+        ("nvidia.com/v1alpha1", "DynamoGraphDeployment"),
+        ("nvidia.com/v1alpha1", "DynamoComponentDeployment"),
+    ):
+        member = pod(kind.lower(), {"priorityClassName": "system-cluster-critical"}, KAI_TOPOLOGY)
+        owner = {"apiVersion": group_version, "kind": kind, "name": "top", "uid": "no-such-uid"}
+        member["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+        await kube.apply(namespace, member)
 
 
 async def slipped_by(ours: Ours, namespace: str) -> None:
@@ -171,7 +221,7 @@ async def slipped_by(ours: Ours, namespace: str) -> None:
 
 
 async def short_of_members(ours: Ours, namespace: str) -> None:
-    """A quota lets only one of two members be made: the extender reads why."""
+    """A quota lets only one of two members be made: the extender reads why. Then there are to be three."""
     kube = ours.play.stage.kube
     await kube.namespace(namespace)
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}}
@@ -179,6 +229,9 @@ async def short_of_members(ours: Ours, namespace: str) -> None:
     await kube.apply(namespace, statefulset("llm", 2))
     wanted = Right("allaboard-scheduler", "", "events", "list")
     await until(lambda: _was_asked(ours, wanted), f"{wanted}")
+    await kube.run("-n", namespace, "scale", "statefulset/llm", "--replicas=3")
+    counted = Right("allaboard-scheduler", "scheduling.run.ai", "podgroups", "patch")
+    await until(lambda: _was_asked(ours, counted), f"{counted}")
 
 
 async def torn(ours: Ours) -> None:
