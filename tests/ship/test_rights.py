@@ -165,6 +165,7 @@ async def test_what_is_seldom_needed_is_allowed_too(ours: Ours) -> None:
     await looked_past(ours, "past")
     await slipped_by(ours, "slipped")
     await short_of_members(ours, "short")
+    await scaled(ours, "scaled")
     await torn(ours)
 
 
@@ -220,8 +221,24 @@ async def slipped_by(ours: Ours, namespace: str) -> None:
     await until(lambda: _was_asked(ours, wanted), f"{wanted}")
 
 
+async def scaled(ours: Ours, namespace: str) -> None:
+    """A gang that grows: its PodGroup says another number."""
+    kube = ours.play.stage.kube
+    await kube.namespace(namespace)
+    await kube.apply(namespace, statefulset("llm", 2))
+    await ours.play.bound(namespace, 2)
+    await until(lambda: _has_podgroup(kube, namespace), "the gang has a PodGroup")
+    await kube.run("-n", namespace, "scale", "statefulset/llm", "--replicas=3")
+    wanted = Right("allaboard-scheduler", "scheduling.run.ai", "podgroups", "patch")
+    await until(lambda: _was_asked(ours, wanted), f"{wanted}")
+
+
+async def _has_podgroup(kube: Kube, namespace: str) -> bool:
+    return bool(await kube.items("podgroups", namespace))
+
+
 async def short_of_members(ours: Ours, namespace: str) -> None:
-    """A quota lets only one of two members be made: the extender reads why. Then there are to be three."""
+    """A quota lets only one of two members be made: the extender reads why."""
     kube = ours.play.stage.kube
     await kube.namespace(namespace)
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}}
@@ -229,9 +246,6 @@ async def short_of_members(ours: Ours, namespace: str) -> None:
     await kube.apply(namespace, statefulset("llm", 2))
     wanted = Right("allaboard-scheduler", "", "events", "list")
     await until(lambda: _was_asked(ours, wanted), f"{wanted}")
-    await kube.run("-n", namespace, "scale", "statefulset/llm", "--replicas=3")
-    counted = Right("allaboard-scheduler", "scheduling.run.ai", "podgroups", "patch")
-    await until(lambda: _was_asked(ours, counted), f"{counted}")
 
 
 async def torn(ours: Ours) -> None:
