@@ -93,8 +93,13 @@ async def run(plan: Plan, say: Say) -> Outcome:
         await _harm(plan, ground, table, outcome, say)
         working.cancel()
         say(f"all faults are done; healing, and waiting until {len(workload.gangs)} gangs were aboard")
-        await ground.heal_all()
+        # At once: a node goes back into its clique when the gang on it has ended.
+        healing = asyncio.create_task(ground.heal_all())
         outcome.left = await workload.settle(_SETTLE_SECONDS)
+        if outcome.left:
+            healing.cancel()
+        else:
+            await healing
         for name in outcome.left:
             await _show(ground, name, say)
         telling.cancel()
