@@ -195,8 +195,20 @@ class Extender:
             self.events.put(self.news.due(self._clock()))
             self.events.put(await self.torn.mend())
             self.events.put(await self.slipped.tell())
-            self.events.put(await self.preemption.look())
-            await self.queue_status.write()
+
+    async def evict(self) -> None:
+        """Clear domains for gangs that may have others evicted, until cancelled."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.leads:
+                self.events.put(await self.preemption.look())
+
+    async def account(self) -> None:
+        """Keep the status of Queues, until cancelled; apart, so that a slow write holds up nothing else."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.leads:
+                await self.queue_status.write()
 
     async def work(self, on_synced: Callable[[], None]) -> None:
         """Watch, plan and announce until cancelled."""
@@ -209,7 +221,8 @@ class Extender:
             await self.topologies.refresh()
             self.synced = True
             log.info("caches are synced", nodes=len(self.room.nodes), pods=len(self.room.seats))
-            for work in (self.leadership.run, self.plan, self.announce, self.events.run):
+            works = (self.leadership.run, self.plan, self.announce, self.events.run, self.evict, self.account)
+            for work in works:
                 tasks.create_task(work())
             on_synced()
 
