@@ -255,8 +255,20 @@ class Extender:
             self.events.put(await self.scale_up.release())
             self.events.put(await self.slipped.tell())
             await self.podgangs.write(self.rounds.pending.keys())
-            self.events.put(await self.preemption.look())
-            await self.queue_status.write()
+
+    async def evict(self) -> None:
+        """Clear domains for gangs that may have others evicted, until cancelled."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.leads:
+                self.events.put(await self.preemption.look())
+
+    async def account(self) -> None:
+        """Keep the status of Queues, until cancelled; apart, so that a slow write holds up nothing else."""
+        while True:
+            await asyncio.sleep(1.0)
+            if self.leads:
+                await self.queue_status.write()
 
     async def follow_podgangs(self) -> None:
         """Watch Grove's PodGangs once there are any to watch; nothing waits for that."""
@@ -290,6 +302,8 @@ class Extender:
                 self.events.run,
                 self.mirror.run,
                 self.follow_podgangs,
+                self.evict,
+                self.account,
             ):
                 tasks.create_task(work())
             on_synced()

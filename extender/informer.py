@@ -15,6 +15,8 @@ from extender.api import Api, ApiError, Json
 
 _PAGE: Final = 500  # objects a list call
 _GONE: Final = 410
+# A restarted API server serves custom resources a moment later; till then it seems as if there were none.
+_ABSENT_LOOKS: Final = 5
 _RETRY_SECONDS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 log = structlog.get_logger(__name__)
@@ -53,6 +55,7 @@ class Informer:
         self._uids: set[str] = set()
         self._version = ""
         self._heard = 0  # watch events so far
+        self._absent = 0  # lists in a row that found no such resource
 
     async def run(self) -> None:
         """List and watch until cancelled; pauses after a failure, and longer while nothing comes at all."""
@@ -81,7 +84,7 @@ class Informer:
         seen: set[str] = set()
         params = {"limit": str(_PAGE)}
         while True:
-            page = await self._api.get(self._path, params) or {}
+            page = self._served(await self._api.get(self._path, params))
             for obj in page.get("items") or ():
                 seen.add(obj["metadata"]["uid"])
                 self._uids.add(obj["metadata"]["uid"])  # a later page may fail
@@ -97,6 +100,16 @@ class Informer:
         self._tell(self._path)
         self.synced.set()
         return str(meta.get("resourceVersion", ""))
+
+    def _served(self, page: Json | None) -> Json:
+        """The page; nothing where there has been no such resource for a while. Raises ApiError till then."""
+        if page is not None:
+            self._absent = 0
+            return page
+        self._absent += 1
+        if self._absent <= _ABSENT_LOOKS:
+            raise ApiError("LIST", self._path, 404, "NotFound", "no such resource is served (yet)")
+        return {}
 
     def _apply(self, kind: str, obj: Json) -> str:
         meta = obj["metadata"]

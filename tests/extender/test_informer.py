@@ -9,7 +9,7 @@ from extender.api import Api, ApiError
 from extender.informer import Informer
 from tests.builders import Json
 
-Page = Json | ApiError
+Page = Json | ApiError | None
 Event = tuple[str, Json] | ApiError
 
 
@@ -36,7 +36,7 @@ class Script:
         self.watches = watches
         self.asked: list[tuple[str, str]] = []
 
-    async def get(self, path: str, params: Mapping[str, str]) -> Json:
+    async def get(self, path: str, params: Mapping[str, str]) -> Json | None:
         self.asked.append(("list", params.get("continue", "")))
         if not self.pages:
             raise asyncio.CancelledError
@@ -153,6 +153,19 @@ async def test_a_list_that_fails_is_tried_again_and_nothing_is_synced_meanwhile(
     assert len(pauses) == 2
     assert not informer.synced.is_set()
     assert {kind for kind, _ in script.asked} == {"list"}
+
+
+async def test_queues_do_not_vanish_while_a_restarted_api_server_does_not_serve_their_kind_yet() -> None:
+    _, told, pauses, _ = await follow([page("a"), None, None, page("a", version=5)], [error(410)])
+    assert told == ["+a", "+a"]
+    assert len(pauses) == 3
+
+
+async def test_a_kind_of_which_nothing_is_served_for_some_time_has_no_objects() -> None:
+    _, told, pauses, informer = await follow([None] * 6)
+    assert informer.synced.is_set()
+    assert told == []
+    assert 3 < sum(pauses) < 10
 
 
 async def test_what_vanished_while_a_list_broke_off_is_told_by_the_next() -> None:
