@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.debug import Debug
 from extender.views import Views
+from gangs.identity import podgang_label
 from tests.builders import make_pod
 from tests.extender.world import World, gang
 
@@ -97,3 +98,10 @@ async def test_the_state_counts_gangs_by_phase(page: Page) -> None:
     state = await page.get("state")
     assert (state["nodes"], state["pods"], state["promised"]) == (6, 11, 2)
     assert state["gangs"] == {"Granted": 1, "Waiting": 1}
+
+
+async def test_a_podgang_is_found_by_its_name_without_the_hash(page: Page) -> None:
+    world, label = page.world, podgang_label("pcs-0")
+    world.board(*gang(3, label))
+    told = await page.get("gang/default/pcs-0")
+    assert told["label"] == label
