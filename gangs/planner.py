@@ -22,8 +22,10 @@ from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, in_groups, pack
 from gangs.parts import Part, Site
 from gangs.room import Domain, Level, Room, domain_of
-from gangs.seating import SEARCH_LOOKS, Party, seat_exactly, seat_greedily, stuck
+from gangs.seating import seat_greedily, stuck
+from gangs.seats import Party
 from gangs.shortage import Shortage, Tie, shortage, tie
+from gangs.trying import SEARCH_LOOKS, seat_exactly
 
 WHOLE_CLUSTER: Final[Domain] = ()
 
