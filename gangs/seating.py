@@ -49,6 +49,8 @@ class Greed:
                 return True
             for uid in self._seats.placed.keys() - before:
                 self._seats.rise(self._seats.members[uid])
+            for inner in part.everything:
+                self._scopes.pop(inner.name, None)
         return False
 
     def rest(self, part: Part) -> None:
