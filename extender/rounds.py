@@ -32,6 +32,10 @@ from gangs.room import Domain, Room, domain_of
 # An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
 SETTLE_SECONDS: Final = 2.0
 SETTLE_MOST_SECONDS: Final = 10.0
+# Room comes free node by node. While a gang lacks its floor, surplus takes none of it at once: the next node
+# may make it enough for the floor. But room may come without end, so surplus is held back only so long.
+SURPLUS_SECONDS: Final = 2.0
+SURPLUS_MOST_SECONDS: Final = 30.0
 
 
 class Standing(StrEnum):
@@ -89,6 +93,8 @@ class Rounds:
         self._shape = shape
         self._rejected: dict[GangKey, tuple[int, Kept | None]] = {}
         self._restarted = True
+        self._grown = (0, clock())  # the room's growth, and since when it is that
+        self._let_through = clock()  # when surplus was held back by nobody, last
 
     def run(self) -> None:
         """One round."""
@@ -96,8 +102,12 @@ class Rounds:
         if self.keeper.head not in self.pending:
             self.keeper.release()
         head: GangKey | None = None
+        floor_waits = False
         for gang in in_order(p.gang for p in self.pending.values()):
-            standing = self._consider(gang)
+            surplus = gang.subgroups is not None and gang.complete
+            held_back = surplus and self._holds_back_surplus(floor_waits)
+            standing = Standing.WAITING if held_back else self._consider(gang)
+            floor_waits |= standing is Standing.WAITING and not gang.complete
             if standing is Standing.WAITING and head is None and self._lacks_floor(gang):
                 head = gang.key
                 self.keeper.keep_for(gang, self.boarding)
@@ -183,6 +193,17 @@ class Rounds:
         if self._clock() < permit.not_before:
             return Standing.BACKING_OFF
         return Standing.FOLLOWING if self._follows(gang) else self._board(gang)
+
+    def _holds_back_surplus(self, floor_waits: bool) -> bool:
+        """Whether what came free lately is left to a gang that lacks its floor."""
+        now = self._clock()
+        if self._grown[0] != self._room.growth:
+            self._grown = self._room.growth, now
+        fresh = floor_waits and now - self._grown[1] < SURPLUS_SECONDS
+        if not fresh or now - self._let_through >= SURPLUS_MOST_SECONDS:
+            self._let_through = now
+            return False
+        return True
 
     def _follows(self, gang: Muster) -> bool:
         """Whether a gang that must be aboard before this one is not."""
