@@ -8,8 +8,9 @@ the same until its nodes can't hold the gang any more; whoever is behind it is s
 from collections.abc import Callable
 from dataclasses import replace
 
+from gangs.keeping import domain_to_keep, domains_to_keep, holds_when_empty
 from gangs.muster import Muster
-from gangs.planner import Boarding, Kept, domain_to_keep, domains_to_keep, holds_when_empty
+from gangs.planner import Boarding, Kept
 from gangs.pods import GangKey
 from gangs.room import Domain, Room
 

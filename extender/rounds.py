@@ -21,13 +21,14 @@ from extender.queues import Queues
 from extender.registry import Registry
 from extender.store import PermitStore
 from gangs import contract
+from gangs.keeping import domain_to_keep
 from gangs.muster import Muster
 from gangs.nodes import Node, Shape
 from gangs.notes import Note
 from gangs.packing import Candidate
 from gangs.parts import Part, Site
 from gangs.permits import Granted
-from gangs.planner import Boarding, Kept, Placement, domain_to_keep, for_equals, place
+from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
 from gangs.reasons import Reason
 from gangs.room import Domain, Room, domain_of
@@ -35,6 +36,10 @@ from gangs.room import Domain, Room, domain_of
 # An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
 SETTLE_SECONDS: Final = 2.0
 SETTLE_MOST_SECONDS: Final = 10.0
+# Room comes free node by node. While a gang lacks its floor, surplus takes none of it at once: the next node
+# may make it enough for the floor. But room may come without end, so surplus is held back only so long.
+SURPLUS_SECONDS: Final = 2.0
+SURPLUS_MOST_SECONDS: Final = 30.0
 
 
 class Standing(StrEnum):
@@ -107,6 +112,8 @@ class Rounds:
         self._hopes: dict[object, bool] = {}
         self._hopes_at = -1
         self._restarted = True
+        self._grown = (0, clock())  # the room's growth, and since when it is that
+        self._let_through = clock()  # when surplus was held back by nobody, last
 
     def run(self) -> None:
         """One round."""
@@ -115,8 +122,12 @@ class Rounds:
             self.keeper.release()
         self.line = Line(self._queues)
         self.waiting = []
+        floor_waits = False
         for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._begun()):
-            standing = self._consider(gang)
+            surplus = gang.subgroups is not None and gang.complete
+            held_back = surplus and self._holds_back_surplus(floor_waits)
+            standing = Standing.WAITING if held_back else self._consider(gang)
+            floor_waits |= standing is Standing.WAITING and not gang.complete
             if self._short(gang) and (gang.aboard or standing in (Standing.WAITING, Standing.OVER_LIMIT)):
                 self.line.reserve(self.pending[gang.key].bid, self.has_hope)
             waits = standing is Standing.WAITING and self._lacks_floor(gang)
@@ -218,6 +229,17 @@ class Rounds:
         if self._clock() < permit.not_before:
             return Standing.BACKING_OFF
         return Standing.FOLLOWING if self._follows(gang) else self._board(gang)
+
+    def _holds_back_surplus(self, floor_waits: bool) -> bool:
+        """Whether what came free lately is left to a gang that lacks its floor."""
+        now = self._clock()
+        if self._grown[0] != self._room.growth:
+            self._grown = self._room.growth, now
+        fresh = floor_waits and now - self._grown[1] < SURPLUS_SECONDS
+        if not fresh or now - self._let_through >= SURPLUS_MOST_SECONDS:
+            self._let_through = now
+            return False
+        return True
 
     def _follows(self, gang: Muster) -> bool:
         """Whether a gang that must be aboard before this one is not."""

@@ -13,7 +13,7 @@ equal inputs give equal answers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -22,8 +22,10 @@ from gangs.nodes import Node, Shape
 from gangs.packing import Candidate, hardness, in_groups, pack
 from gangs.parts import Part, Site
 from gangs.room import Domain, Level, Room, domain_of
-from gangs.seating import SEARCH_LOOKS, Party, seat_exactly, seat_greedily, stuck
+from gangs.seating import seat_greedily, stuck
+from gangs.seats import Party
 from gangs.shortage import Shortage, Tie, shortage, tie
+from gangs.trying import SEARCH_LOOKS, seat_exactly
 
 WHOLE_CLUSTER: Final[Domain] = ()
 
@@ -129,108 +131,61 @@ def place(boarding: Boarding, room: Room, kept: Kept | None = None) -> Placement
 
 def explain(boarding: Boarding, room: Room, kept: Kept | None = None) -> Rejection:
     """Why place() finds nothing: looks at every node of the nearest domain, so not for the hot path."""
-    domains = list(_eligible(boarding, room))
+    domains = list(eligible(boarding, room))
     if not domains:
         return Rejection(None, home=min(boarding.anchors, default=()))
-    nearest = min(domains, key=lambda d: (-_slots(boarding, room, d), d))
-    would_do = kept and any(_holds(d, boarding, room) for d in domains)
-    found = shortage(_lead(boarding), boarding.required, nearest, room, boarding.need)
+    nearest = min(domains, key=lambda d: (-slots_in(boarding, room, d), d))
+    would_do = kept and any(holds(d, boarding, room) for d in domains)
     tied = next((tie(m.uid, m.shape, room) for m in boarding.members if m.shape.ties), None)
-    rejection = Rejection(
-        found, kept.gang if kept and would_do else "", tied, largest=_largest(boarding, room)
-    )
+    found = _lack(boarding, room, nearest)
+    kept_for = kept.gang if kept and would_do else ""
+    largest = _largest(boarding, room)
+    return Rejection(found.shortage, kept_for, tied, found.part, found.crowded, largest=largest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lack:
+    """What a domain lacks. part, crowded: as in Rejection."""
+
+    shortage: Shortage
+    part: str = ""
+    crowded: bool = False
+
+
+def _lack(boarding: Boarding, room: Room, domain: Domain) -> _Lack:
+    found = shortage(_lead(boarding), boarding.required, domain, room, boarding.need)
     if boarding.whole and found.have >= found.need:
-        return _for_a_part(rejection, boarding, boarding.whole, nearest, room)
-    return rejection
+        return _lack_of_a_part(found, boarding, boarding.whole, domain, room)
+    return _Lack(found)
 
 
-def _for_a_part(
-    rejection: Rejection, boarding: Boarding, whole: Part, domain: Domain, room: Room
-) -> Rejection:
+def _lack_of_a_part(found: Shortage, boarding: Boarding, whole: Part, domain: Domain, room: Room) -> _Lack:
     """The domain has room for so many: then what does which subgroup lack in it?"""
     open_nodes = _open_nodes(domain, boarding, room, None)
     part = stuck(_party(boarding, whole), _fill_order(boarding, room, open_nodes), open_nodes, room)
     if part is None:
-        return replace(rejection, crowded=True)
+        return _Lack(found, crowded=True)
     level = tuple(dict.fromkeys((*boarding.required, *part.required)))
     members = [m for m in boarding.members if m.uid in part.members]
     lead = min({m.shape for m in members}, key=hardness)
     rooms = room.domains(level, lead)
     inside = [d for d in rooms if d[: len(domain)] == domain]
     if not inside:
-        return replace(rejection, part=part.name)
+        return _Lack(found, part.name)
     nearest = min(inside, key=lambda d: (-rooms[d].slots, d))
-    return replace(rejection, nearest=shortage(lead, level, nearest, room, part.least), part=part.name)
+    return _Lack(shortage(lead, level, nearest, room, part.least), part.name)
 
 
 def shortages(boarding: Boarding, room: Room) -> list[Shortage]:
-    """What each domain lacks that can't take the floor, by name. Packs every one: not for the hot path."""
+    """What each domain lacks that can't take the floor, by name. Packs every one: not for the hot path.
+
+    Where there is room for so many, what the first subgroup lacks that finds none.
+    """
     return [
-        shortage(_lead(boarding), boarding.required, domain, room, boarding.need)
-        for domain in sorted(_eligible(boarding, room))
-        if not _holds(domain, boarding, room)
+        _lack(boarding, room, domain).shortage
+        for domain in sorted(eligible(boarding, room))
+        if not holds(domain, boarding, room)
     ]
-
-
-def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
-    """The domain in which a gang that doesn't fit now will board first, as far as one can tell.
-
-    Of those that could hold the floor when empty, the one with the most room now; None if none could.
-    Looks at every node of the cluster, so not for every round.
-    """
-    empty = room.emptied()
-    able = [d for d in _eligible(boarding, room) if _holds(d, boarding, empty)]
-    return min(able, key=lambda d: (-_slots(boarding, room, d), d), default=None)
-
-
-def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
-    """Whether the floor would fit into the domain if nobody else were there."""
-    empty = Room()
-    for node in room.nodes_of(boarding.required, domain):
-        empty.put_node(node)
-    return _holds(domain, boarding, empty)
-
-
-def domains_to_keep(boarding: Boarding, room: Room) -> tuple[tuple[Level, Domain], ...]:
-    """The same for a gang of which only subgroups ask for domains: one for each, or for as many as fit in.
-
-    () where some subgroup could board nowhere even if nobody else were there.
-    """
-    empty = room.emptied()
-    chosen: dict[tuple[Level, Domain], list[Part]] = {}
-    for part in sorted(_in_domains(boarding.whole), key=lambda p: (-p.least, p.name)):
-        shared = (
-            (level, domain)
-            for (level, domain), inside in chosen.items()
-            if level == part.required and _holds(domain, _alone(boarding, (*inside, part)), empty)
-        )
-        where = next(shared, None)
-        if where is None:
-            alone = _alone(boarding, (part,))
-            taken = {domain for level, domain in chosen if level == part.required}
-            able = [d for d in _eligible(alone, room) if d not in taken and _holds(d, alone, empty)]
-            if not able:
-                return ()
-            where = part.required, min(able, key=lambda d: (-_slots(alone, room, d), d))
-        chosen.setdefault(where, []).append(part)
-    return tuple(chosen)
-
-
-def _in_domains(whole: Part | None) -> Iterator[Part]:
-    """The outermost parts that need somebody and ask for a domain."""
-    for part in whole.parts if whole else ():
-        if part.required and part.floor:
-            yield part
-        elif not part.required:
-            yield from _in_domains(part)
-
-
-def _alone(boarding: Boarding, parts: Sequence[Part]) -> Boarding:
-    """These parts, which share a level, as a gang by themselves."""
-    uids = frozenset(uid for part in parts for uid in part.members)
-    whole = Part("", len(parts), uids, tuple(replace(part, required=()) for part in parts))
-    members = tuple(m for m in boarding.members if m.uid in uids)
-    return Boarding(members, whole.least, parts[0].required, whole=whole, only_floor=True)
 
 
 def for_equals(boarding: Boarding) -> frozenset[tuple[str, str]]:
@@ -273,7 +228,8 @@ def _lead(boarding: Boarding) -> Shape:
     return shapes.pop() if len(shapes) == 1 else min(shapes, key=hardness)
 
 
-def _eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
+def eligible(boarding: Boarding, room: Room) -> Iterable[Domain]:
+    """The domains that the gang may use, full ones included."""
     if not boarding.required:
         return (WHOLE_CLUSTER,)
     known = room.domains(boarding.required, _lead(boarding))
@@ -287,7 +243,7 @@ def _fits(boarding: Boarding, room: Room, to_come: int = 0) -> Mapping[Domain, i
     """
     counts = _by_shape(boarding.members)
     counts[_lead(boarding)] += to_come
-    fits = dict.fromkeys(_eligible(boarding, room), 0)
+    fits = dict.fromkeys(eligible(boarding, room), 0)
     for shape, number in counts.items():
         rooms = room.domains(boarding.required, shape)
         for domain in fits:
@@ -303,13 +259,16 @@ def _by_shape(members: Iterable[Candidate]) -> dict[Shape, int]:
     return counts
 
 
-def _slots(boarding: Boarding, room: Room, domain: Domain) -> int:
+def slots_in(boarding: Boarding, room: Room, domain: Domain) -> int:
+    """How many members of the hardest shape the domain takes now."""
     left = room.domains(boarding.required, _lead(boarding)).get(domain)
     return left.slots if left else 0
 
 
-def _holds(domain: Domain, boarding: Boarding, room: Room) -> bool:
-    return any(_seated([domain], boarding, room, None))
+def holds(domain: Domain, boarding: Boarding, room: Room) -> bool:
+    """Whether the floor finds room in the domain now."""
+    enough = _fits(boarding, room).get(domain, 0) >= boarding.need
+    return enough and any(_seated([domain], boarding, room, None))
 
 
 def _seated(

@@ -1,155 +1,38 @@
 """Members to nodes inside one domain, for a gang with subgroups: each subgroup in a domain of its own.
 
     floors, subgroup by subgroup, best domain first ──► surplus, where the rest of its subgroup sits
-                  │ some floor found no room
-                  └──► back-tracking over members and nodes, within bounds (gangs/exact.py has the reason)
 
-What is still free of a node and who sits in which domain is kept by Seats; nothing is ever seated that it
-does not allow, whoever proposes it.
+Greed takes no step back but for one subgroup's own; what it may miss is found by gangs/trying.py.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable, Sequence
 
-from gangs.exact import SEARCH_MEMBERS, Budget
-from gangs.nodes import Shape
-from gangs.packing import Avoid, Candidate, OpenNodes, Table, hardest_first, in_groups
-from gangs.parts import Part, Site
+from gangs.packing import Candidate, OpenNodes, hardest_first, in_groups
+from gangs.parts import Part
 from gangs.room import Domain, Room, domain_of
-
-SEARCH_LOOKS: Final = 20_000  # at one node for one member, in all domains of one plan: about 40 ms
-_FREE: Final = Site()
-
-
-@dataclass(frozen=True, slots=True)
-class Party:
-    """The gang that is to be seated.
-
-    members: those without a node. need: how many must be placed in all. whole: the gang as a Part.
-    sites: where each part sits already, by name. only_floor: seat no more than must board at once.
-    """
-
-    members: tuple[Candidate, ...]
-    need: int
-    whole: Part
-    sites: Mapping[str, Site] = field(default_factory=dict)
-    avoid: Avoid = frozenset()
-    hints: Mapping[str, str] = field(default_factory=dict)
-    only_floor: bool = False
-
-    def enough(self, placed: Mapping[str, str]) -> bool:
-        """Whether those placed may board."""
-        return len(placed) >= self.need and self.whole.met(placed.keys())
+from gangs.seats import FREE, Party, Seats
 
 
 def seat_greedily(party: Party, fill: Sequence[str], open_nodes: OpenNodes, room: Room) -> dict[str, str]:
     """Nodes by UID, {} where greed finds no room for some floor. fill: node names, first filled first."""
     seats = Seats(party, open_nodes, room)
-    greed = _Greed(seats, fill)
+    greed = Greed(seats, fill)
     if not greed.floors(party.whole, fill):
         return {}
     greed.rest(party.whole)
     return seats.placed if party.enough(seats.placed) else {}
 
 
-def seat_exactly(
-    party: Party, fill: Sequence[str], open_nodes: OpenNodes, room: Room, budget: Budget
-) -> dict[str, str]:
-    """The same by trying everything; {} also where the budget is spent or there are too many members."""
-    if len(party.members) > SEARCH_MEMBERS:
-        return {}
-    seats = Seats(party, open_nodes, room)
-    if not _Search(seats, fill, budget).seat(0):
-        return {}
-    if party.only_floor:
-        _trim(seats)
-    else:
-        _Greed(seats, fill).rest(party.whole)
-    return seats.placed
-
-
-def _trim(seats: "Seats") -> None:
-    """Unseat whoever the others could board without: a search takes members as they come."""
-    for uid in list(seats.placed):
-        if seats.party.enough({u: n for u, n in seats.placed.items() if u != uid}):
-            seats.rise(seats.members[uid])
-
-
 def stuck(party: Party, fill: Sequence[str], open_nodes: OpenNodes, room: Room) -> Part | None:
     """The first subgroup that finds no room even if all others leave it theirs; None where each does."""
     for part in party.whole.everything[1:]:
-        if part.floor and not _Greed(Seats(party, open_nodes, room), fill).floors(part, fill):
+        if part.floor and not Greed(Seats(party, open_nodes, room), fill).floors(part, fill):
             return part
     return None
 
 
-class Seats:
-    """Who sits where so far. placed: node by UID."""
-
-    def __init__(self, party: Party, open_nodes: OpenNodes, room: Room) -> None:
-        self.placed: dict[str, str] = {}
-        self.party = party
-        self.open_nodes = open_nodes
-        self.room = room
-        self.table = Table(open_nodes, room)
-        self.members = {member.uid: member for member in party.members}
-        self._bound_by: dict[str, list[Part]] = {uid: [] for uid in self.members}
-        for part in party.whole.everything:
-            if part.required:
-                for uid in part.members & self._bound_by.keys():
-                    self._bound_by[uid].append(part)
-        self._domains: dict[str, Counter[Domain]] = {part.name: Counter() for part in party.whole.everything}
-        self._of = {
-            part.name: [m for m in party.members if m.uid in part.members] for part in party.whole.everything
-        }
-
-    def allows(self, member: Candidate, node: str) -> bool:
-        """Whether the member may sit there now."""
-        if (member.uid, node) in self.party.avoid or not self.table.slots(member.shape, node):
-            return False
-        return all(self._agrees(part, node) for part in self._bound_by[member.uid])
-
-    def sit(self, member: Candidate, node: str) -> None:
-        """Seat the member."""
-        self.table.sit(member.shape, node)
-        self.placed[member.uid] = node
-        for part, domain in self._in_domains(member, node):
-            self._domains[part.name][domain] += 1
-
-    def rise(self, member: Candidate) -> None:
-        """Take the member's seat away again."""
-        node = self.placed.pop(member.uid)
-        self.table.rise(member.shape, node)
-        for part, domain in self._in_domains(member, node):
-            self._domains[part.name][domain] -= 1
-
-    def domain(self, part: Part) -> Domain | None:
-        """Where the part's members sit by now, None while nobody does."""
-        return next((domain for domain, number in self._domains[part.name].items() if number), None)
-
-    def anchors(self, part: Part) -> frozenset[Domain]:
-        """The domains that the part may use; empty: any."""
-        chosen = self.domain(part)
-        return frozenset({chosen}) if chosen else self.party.sites.get(part.name, _FREE).anchors
-
-    def waiting(self, part: Part) -> list[Candidate]:
-        """Members of the part without a seat, in the gang's order."""
-        return [m for m in self._of[part.name] if m.uid not in self.placed]
-
-    def _agrees(self, part: Part, node: str) -> bool:
-        domain = domain_of(self.room.nodes[node], part.required)
-        anchors = self.anchors(part)
-        return domain is not None and (not anchors or domain in anchors)
-
-    def _in_domains(self, member: Candidate, node: str) -> Iterator[tuple[Part, Domain]]:
-        for part in self._bound_by[member.uid]:
-            if (domain := domain_of(self.room.nodes[node], part.required)) is not None:
-                yield part, domain
-
-
-class _Greed:
+class Greed:
     """Subgroup by subgroup, the best domain first, no step taken back but for one subgroup's own."""
 
     def __init__(self, seats: Seats, fill: Sequence[str]) -> None:
@@ -166,6 +49,8 @@ class _Greed:
                 return True
             for uid in self._seats.placed.keys() - before:
                 self._seats.rise(self._seats.members[uid])
+            for inner in part.everything:
+                self._scopes.pop(inner.name, None)
         return False
 
     def rest(self, part: Part) -> None:
@@ -228,7 +113,7 @@ class _Greed:
             return nodes
         shape = hardest_first((m.shape for m in wanted), self._seats.open_nodes)[0]
         slots = {node: self._seats.table.slots(shape, node) for node in nodes}
-        near = self._seats.party.sites.get(part.name, _FREE).near
+        near = self._seats.party.sites.get(part.name, FREE).near
         return in_groups(nodes, slots, self._seats.room, part.preferred, near, len(wanted))
 
     def _spare(self) -> int:
@@ -260,51 +145,3 @@ class _Greed:
             if node := next(free, None):
                 self._seats.sit(member, node)
                 most -= 1
-
-
-class _Search:
-    """Depth first over members; a set of seats that led nowhere is not tried again in another order."""
-
-    def __init__(self, seats: Seats, fill: Sequence[str], budget: Budget) -> None:
-        leaf = {uid: part.name for part in seats.party.whole.leaves for uid in part.members}
-        shapes = hardest_first((m.shape for m in seats.party.members), seats.open_nodes)
-        rank = {shape: i for i, shape in enumerate(shapes)}
-        self._kinds = {m.uid: (leaf.get(m.uid, ""), m.shape) for m in seats.party.members}
-        self._order = sorted(seats.party.members, key=lambda m: (self._kinds[m.uid][0], rank[m.shape]))
-        self._left = [frozenset(m.uid for m in self._order[i:]) for i in range(len(self._order) + 1)]
-        self._seats = seats
-        self._fill = fill
-        self._budget = budget
-        self._taken: Counter[tuple[tuple[str, Shape], str]] = Counter()
-        self._dead: set[object] = set()
-
-    def seat(self, index: int) -> bool:
-        """Seat as many of the members from this one on as it takes."""
-        party, placed = self._seats.party, self._seats.placed
-        if party.enough(placed):
-            return True
-        hoped = dict.fromkeys((*placed, *self._left[index]), "")
-        if not party.enough(hoped):
-            return False
-        state = index, frozenset((+self._taken).items())
-        if state in self._dead:
-            return False
-        if self._somewhere(index) or self.seat(index + 1):
-            return True
-        self._dead.add(state)
-        return False
-
-    def _somewhere(self, index: int) -> bool:
-        member = self._order[index]
-        kind = self._kinds[member.uid]
-        for node in self._fill:
-            if not self._budget.spend():
-                return False
-            if self._seats.allows(member, node):
-                self._seats.sit(member, node)
-                self._taken[kind, node] += 1
-                if self.seat(index + 1):
-                    return True
-                self._taken[kind, node] -= 1
-                self._seats.rise(member)
-        return False

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from extender.consolidation import Consolidation
 from extender.debug import Debug
 from extender.views import Views
+from gangs.identity import podgang_label
 from gangs.pods import Owner
 from tests.builders import make_owner, make_pod
 from tests.extender.world import World, gang
@@ -122,3 +123,10 @@ async def test_the_head_of_its_queue_is_told_which_gangs_would_have_to_move(
     told = await page.get("gang/default/llm")
     moves = {"domain": "a", "moves": [{"gang": "default/small", "members": 1, "target": "b"}]}
     assert told["proposal"] == (moves if proposed else None)
+
+
+async def test_a_podgang_is_found_by_its_name_without_the_hash(page: Page) -> None:
+    world, label = page.world, podgang_label("pcs-0")
+    world.board(*gang(3, label))
+    told = await page.get("gang/default/pcs-0")
+    assert told["label"] == label

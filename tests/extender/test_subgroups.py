@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from extender.news import SETTLED_SECONDS
-from extender.rounds import Standing
+from extender.rounds import SURPLUS_MOST_SECONDS, SURPLUS_SECONDS, Standing
 from gangs.pods import Demand, Pod
 from gangs.subgroups import Subgroup
 from tests.builders import LEVEL, make_loose, make_node, make_pod
@@ -76,6 +76,49 @@ def test_the_minima_of_all_gangs_go_before_anybodys_surplus_even_in_one_round() 
     assert found == [["a", "b", "c"], ["a", "b", "c"], ["sb", "sc"], ["sb", "sc"]]
 
 
+def anywhere(pods: list[Pod]) -> list[Pod]:
+    """The same without a domain: then nothing is kept for the gang while it waits."""
+    return [replace(pod, demand=replace(pod.demand, required=())) for pod in pods]
+
+
+def trickle(world: World, *nodes: str) -> None:
+    """Nodes come one by one, half a second apart."""
+    for name in nodes:
+        world.nodes.update(make_node(name, "a"))
+        carry_out(world)
+        world.clock.advance(0.5)
+
+
+def test_room_that_comes_node_by_node_is_left_to_the_gang_that_lacks_its_floor() -> None:
+    world = World({"a": 3})
+    world.update(*anywhere([*base(), *scaled()]))
+    carry_out(world)
+    trickle(world, "a8", "a9")
+    assert bound(world, "base") == ["a", "b", "c"]
+    assert bound(world, "scaled") == ["sb", "sc"]
+
+
+def test_surplus_takes_what_has_been_free_for_a_while_and_is_not_enough_for_a_floor() -> None:
+    world = World({"a": 3})
+    world.update(*anywhere([*base(), *scaled()]))
+    carry_out(world)
+    trickle(world, "a8")
+    assert len(bound(world, "base")) == 3
+    world.clock.advance(SURPLUS_SECONDS)
+    carry_out(world)
+    assert len(bound(world, "base")) == 4
+
+
+def test_surplus_is_not_held_back_for_ever_by_room_that_comes_without_end() -> None:
+    world = World({"a": 3})
+    world.update(*anywhere([*base(), *members("huge", {Subgroup("h", 99): 99}, created=2.0)]))
+    carry_out(world)
+    trickle(world, *(f"a{i}" for i in range(10, 10 + int(2 * SURPLUS_MOST_SECONDS) - 2)))
+    assert len(bound(world, "base")) == 3
+    trickle(world, "a98", "a99", "a100")
+    assert len(bound(world, "base")) > 3
+
+
 def test_surplus_boards_when_nobody_needs_the_room() -> None:
     world = World({"a": 10})
     world.update(*base(), *scaled())
@@ -146,9 +189,7 @@ def test_preemption_that_leaves_a_subgroup_below_its_floor_is_refused() -> None:
 def replicas(gang: str, created: float = 0.0) -> list[Pod]:
     """Two subgroups of three, each in a clique; the gang itself may be anywhere."""
     rows = {Subgroup("x", 3, required=LEVEL): 3, Subgroup("y", 3, required=LEVEL): 3}
-    return [
-        replace(pod, demand=replace(pod.demand, required=())) for pod in members(gang, rows, created=created)
-    ]
+    return anywhere(members(gang, rows, created=created))
 
 
 def test_a_clique_is_kept_for_each_subgroup_of_the_head_and_small_gangs_are_served_around_them() -> None:

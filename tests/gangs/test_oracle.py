@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from gangs.contract import GPU
 from gangs.exact import SEARCH_MEMBERS, Budget, search
+from gangs.keeping import domain_to_keep, holds_when_empty
 from gangs.nodes import Shape
 from gangs.packing import Candidate
-from gangs.planner import Boarding, Placement, domain_to_keep, holds_when_empty, place
+from gangs.planner import Boarding, Placement, place
 from gangs.room import Room
 from tests.builders import CLIQUE, LEVEL, make_node, make_room, make_shape
 

@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangs.contract import GPU
+from gangs.keeping import domain_to_keep, holds_when_empty
 from gangs.nodes import Shape
 from gangs.packing import Candidate
 from gangs.planner import (
     Boarding,
     Kept,
     Placement,
-    domain_to_keep,
     explain,
     for_equals,
-    holds_when_empty,
     place,
 )
 from gangs.room import Room, Seat

@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gangs.contract import GPU
+from gangs.keeping import domain_to_keep
 from gangs.nodes import Shape
 from gangs.packing import Candidate
 from gangs.parts import Part, Path, Site, assemble
-from gangs.planner import Boarding, Kept, Placement, domain_to_keep, explain, place
+from gangs.planner import Boarding, Kept, Placement, explain, place, shortages
 from gangs.room import Domain, Room, Seat, domain_of
 from gangs.subgroups import Subgroup
 from tests.builders import CLIQUE, FOUR_GPUS, LEVEL, make_node
@@ -132,6 +133,12 @@ def test_subgroups_that_fit_alone_but_not_together_are_told_so() -> None:
     rejection = explain(party(paths), cluster({"a1": 3, "a2": 1}))
     assert rejection.crowded
     assert not rejection.part
+
+
+def test_what_a_subgroup_lacks_in_each_clique_is_told_too() -> None:
+    paths = {**group("p", 3, 3, required=BY_RACK), **group("d", 1, 1)}
+    found = shortages(party(paths), cluster({"a1": 2, "a2": 2, "b1": 3}))
+    assert [(s.domain, s.have, s.need) for s in found] == [(("a", "a1"), 2, 3), (("b",), 3, 4)]
 
 
 def test_the_domain_kept_for_a_gang_with_subgroups_is_one_that_holds_each_of_them() -> None:
