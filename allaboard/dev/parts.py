@@ -26,6 +26,7 @@ from allaboard.dev.supervisor import Part, keep
 from allaboard.errors import UserError
 from allaboard.local.binaries import provide
 from extender.api import Api, connect
+from extender.options import Options
 from gangs.contract import KAI_SCHEDULER_NAME
 
 Say = Callable[[str], None]
@@ -60,7 +61,7 @@ async def serve_extender(
     settings: Settings, *, stop: asyncio.Event, ready: Say, probe_port: int | None = None
 ) -> None:
     """Answer kube-scheduler; probe_port: where others may ask how it is."""
-    options = extender.app.Options(
+    options = Options(
         kubeconfig=settings.kubeconfig,
         host=LOOPBACK,
         port=settings.extender_port,

@@ -17,8 +17,8 @@ from typing import Final
 import yaml
 
 from allaboard.errors import UserError
-from extender.app import PROTECTIONS
 from extender.leases import MODES, OUR_LEASE, Election, LeaseName
+from extender.options import PROTECTIONS
 from extender.preemption import KINDS, Rules
 from gangs.contract import KAI_SCHEDULER_NAME, SCHEDULER_NAME
 

@@ -7,9 +7,11 @@ from typing import cast
 import pytest
 
 from extender.api import Api
-from extender.app import Extender, Options
+from extender.clock import steady_clock
+from extender.core import Core
 from extender.freshness import LIMIT_SECONDS, Freshness
 from extender.informer import Informer
+from extender.options import Options
 from gangs import contract
 from tests.builders import make_room
 from tests.extender.test_informer import Heard, Script, page, thing
@@ -48,32 +50,32 @@ def test_a_watch_is_stale_when_nothing_came_for_too_long_and_fresh_with_the_next
 
 async def test_nothing_new_is_granted_while_a_watch_is_stale() -> None:
     options = Options(None, "127.0.0.1", 0, (contract.SCHEDULER_NAME,))
-    extender = Extender(cast("Api", FakeApi()), options)
+    core = Core(cast("Api", FakeApi()), options, steady_clock())
     clock = Clock()
-    extender.freshness = Freshness(clock)
-    extender.freshness.heard(PODS)
+    core.freshness = Freshness(clock)
+    core.freshness.heard(PODS)
     clock.advance(LIMIT_SECONDS + 1)
     for node in make_room({"a": 4}).nodes.values():
-        extender.room.put_node(node)
-    tasks = [asyncio.create_task(work()) for work in (extender.leadership.run, extender.plan)]
+        core.room.put_node(node)
+    tasks = [asyncio.create_task(work()) for work in (core.leadership.run, core.plan)]
     try:
         for pod in gang(3):
-            extender.pods.update(pod)
+            core.pods.update(pod)
         await asyncio.sleep(0.1)
-        assert extender.leads
-        assert not extender.store.permits
-        extender.freshness.heard(PODS)
-        extender.wake.set()
-        await eventually(_granted(extender))
+        assert core.leads
+        assert not core.store.permits
+        core.freshness.heard(PODS)
+        core.wake.set()
+        await eventually(_granted(core))
     finally:
-        extender.grants.abandon()
+        core.grants.abandon()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _granted(extender: Extender) -> Callable[[], Awaitable[bool]]:
+def _granted(core: Core) -> Callable[[], Awaitable[bool]]:
     async def granted() -> bool:
-        return bool(extender.store.permits)
+        return bool(core.store.permits)
 
     return granted
