@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from extender.api import ApiError, Json
-from extender.rounds import Pending, Standing
+from extender.standing import Pending, Standing
 from gangs.pods import GangKey, Owner
 
 AGAIN_SECONDS: Final = 10.0

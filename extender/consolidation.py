@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from extender.registry import Registry
-from extender.rounds import Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Standing
 from gangs.consolidation import Proposal, Resident, proposal
 from gangs.muster import Muster
 from gangs.nodes import Shape

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from extender.consolidation import Consolidation
 from extender.registry import Registry
-from extender.rounds import Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Standing
 from extender.store import PermitStore
 from extender.views import GangView, Views
 from gangs import sentences

@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Final
 
 from extender.registry import Registry
-from extender.rounds import Pending, Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Pending, Standing
 from extender.store import PermitStore
 from gangs import sentences
 from gangs.muster import Muster

@@ -17,7 +17,7 @@ import structlog
 from extender.api import ApiError, Json
 from extender.informer import Handler
 from extender.registry import Registry
-from extender.rounds import Standing
+from extender.standing import Standing
 from gangs.identity import podgang_label
 from gangs.muster import Muster
 from gangs.parts import Part

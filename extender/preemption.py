@@ -18,7 +18,8 @@ from extender.evictor import Evictor
 from extender.news import Announcement
 from extender.queues import Queues
 from extender.registry import Registry
-from extender.rounds import Pending, Rounds
+from extender.rounds import Rounds
+from extender.standing import Pending
 from extender.store import PermitStore
 from gangs.muster import Muster, natural
 from gangs.pods import GangKey, Pod

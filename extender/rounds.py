@@ -10,48 +10,31 @@ free.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from operator import attrgetter
 from typing import Final, Protocol
 
+from extender.asking import Asking
 from extender.keeper import Keeper
-from extender.line import Bid, Line, bid
+from extender.line import Line, bid
 from extender.queues import Queues
 from extender.registry import Registry
+from extender.standing import Pending, Standing
 from extender.store import PermitStore
+from extender.surplus import Surplus
 from gangs import contract
 from gangs.keeping import domain_to_keep
 from gangs.muster import Muster
-from gangs.nodes import Node, Shape
+from gangs.nodes import Shape
 from gangs.notes import Note
-from gangs.packing import Candidate
-from gangs.parts import Part, Site
 from gangs.permits import Granted
 from gangs.planner import Boarding, Kept, Placement, for_equals, place
 from gangs.pods import GangKey, Pod
-from gangs.reasons import Reason
-from gangs.room import Domain, Room, domain_of
+from gangs.room import Domain, Room
 
 # An NVCF partition's owners arrive one by one and nothing says how many there are to be (rule 3).
 SETTLE_SECONDS: Final = 2.0
 SETTLE_MOST_SECONDS: Final = 10.0
-# Room comes free node by node. While a gang lacks its floor, surplus takes none of it at once: the next node
-# may make it enough for the floor. But room may come without end, so surplus is held back only so long.
-SURPLUS_SECONDS: Final = 2.0
-SURPLUS_MOST_SECONDS: Final = 30.0
-
-
-class Standing(StrEnum):
-    """Why a pending gang has no seats yet; the values are our event reasons."""
-
-    GATHERING = Reason.GATHERING
-    HELD = Reason.HELD
-    BACKING_OFF = Reason.BACKING_OFF
-    WAITING = Reason.WAITING
-    FOLLOWING = Reason.FOLLOWING
-    NO_QUEUE = Reason.NO_QUEUE
-    OVER_LIMIT = Reason.OVER_LIMIT
 
 
 class GrantWriter(Protocol):
@@ -59,16 +42,6 @@ class GrantWriter(Protocol):
 
     def grant(self, gang: Muster, seats: Iterable[tuple[Pod, str]], domain: Domain, deadline: float) -> None:
         """Nominate and release these members."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A gang with members that have no seat."""
-
-    gang: Muster
-    unseated: tuple[Pod, ...]
-    bid: Bid
-    standing: Standing
 
 
 Planner = Callable[[Boarding, Room, Kept | None], Placement | None]
@@ -107,13 +80,11 @@ class Rounds:
         self._clock = clock
         self._lifted = lifted
         self._planner = planner
-        self._shape = shape
+        self._asking = Asking(room, store, shape, clock)
+        self._surplus = Surplus(room, clock)
         self._rejected: dict[GangKey, tuple[int, Kept | None, int]] = {}
         self._hopes: dict[object, bool] = {}
         self._hopes_at = -1
-        self._restarted = True
-        self._grown = (0, clock())  # the room's growth, and since when it is that
-        self._let_through = clock()  # when surplus was held back by nobody, last
 
     def run(self) -> None:
         """One round."""
@@ -125,7 +96,7 @@ class Rounds:
         floor_waits = False
         for gang in self.line.in_turn([p.bid for p in self.pending.values()], self._begun()):
             surplus = gang.subgroups is not None and gang.complete
-            held_back = surplus and self._holds_back_surplus(floor_waits)
+            held_back = surplus and self._surplus.held_back(floor_waits)
             standing = Standing.WAITING if held_back else self._consider(gang)
             floor_waits |= standing is Standing.WAITING and not gang.complete
             if self._short(gang) and (gang.aboard or standing in (Standing.WAITING, Standing.OVER_LIMIT)):
@@ -138,7 +109,7 @@ class Rounds:
             elif self.keeper.head == gang.key and not waits:
                 self._next_head()
             self._stand(gang, standing)
-        self._restarted = False
+        self._asking.restarted = False
 
     def kept_from(self, gang: Muster) -> Kept | None:
         """What this gang may not use: what is kept for the head, unless it may go before that."""
@@ -151,51 +122,17 @@ class Rounds:
         self.keeper.release()
         self._rejected.clear()
         self._registry.changed.update(self._registry.keys)
-        self._restarted = True
+        self._asking.restarted = True
+
+    def boarding(self, gang: Muster) -> Boarding:
+        """What the planner is asked for the gang's unseated members."""
+        return self._asking.boarding(gang)
 
     def _stand(self, gang: Muster, standing: Standing | None) -> None:
         if standing is None:
             del self.pending[gang.key]
         elif (row := self.pending[gang.key]).standing is not standing:
             self.pending[gang.key] = replace(row, standing=standing)
-
-    def boarding(self, gang: Muster) -> Boarding:
-        """What the planner is asked for the gang's unseated members."""
-        permit = self._store.permit(gang.key)
-        unseated = [p for p in gang.ready if p.uid not in permit.seats]
-        settled = [p.node for p in gang.bound + gang.leaving] + list(permit.seats.values())
-        nodes = self._known(settled)
-        domains = {domain_of(n, gang.required) for n in nodes} if gang.required else set()
-        domains |= _planned_domains(gang) if domains == {None} else set()
-        near = {n.labels.get(gang.preferred, "") for n in nodes} if gang.preferred else set()
-        parts = gang.subgroups and (gang.subgroups.relaxed() if gang.aboard else gang.subgroups)
-        return Boarding(
-            members=tuple(Candidate(p.uid, self._shape(p)) for p in unseated),
-            floor=gang.missing or 1,
-            required=gang.required,
-            preferred=gang.preferred,
-            anchors=frozenset(d for d in domains if d is not None),
-            near=frozenset(near - {""}),
-            outlook=max(len(unseated) + len(gang.gated), gang.size - len(gang.bound) - len(permit.seats)),
-            avoid=self._store.avoided(gang.key),
-            hints=self._hints(unseated),
-            whole=parts,
-            sites=self._sites(gang) if parts else {},
-            only_floor=parts is not None and not gang.aboard,
-        )
-
-    def _sites(self, gang: Muster) -> dict[str, Site]:
-        """Where members of each subgroup sit, or are to sit."""
-        seats = self._store.permit(gang.key).seats
-        seated = {p.uid: p.node for p in gang.bound + gang.leaving} | dict(seats)
-        return {
-            part.name: _site(part, self._known(nodes))
-            for part in (gang.subgroups.everything if gang.subgroups else ())
-            if (nodes := [seated[uid] for uid in part.members & seated.keys()])
-        }
-
-    def _known(self, names: Iterable[str]) -> list[Node]:
-        return [node for name in names if (node := self._room.with_lost_labels(name))]
 
     def _collect(self) -> None:
         """Bring pending up to date with what changed since the last round."""
@@ -229,17 +166,6 @@ class Rounds:
         if self._clock() < permit.not_before:
             return Standing.BACKING_OFF
         return Standing.FOLLOWING if self._follows(gang) else self._board(gang)
-
-    def _holds_back_surplus(self, floor_waits: bool) -> bool:
-        """Whether what came free lately is left to a gang that lacks its floor."""
-        now = self._clock()
-        if self._grown[0] != self._room.growth:
-            self._grown = self._room.growth, now
-        fresh = floor_waits and now - self._grown[1] < SURPLUS_SECONDS
-        if not fresh or now - self._let_through >= SURPLUS_MOST_SECONDS:
-            self._let_through = now
-            return False
-        return True
 
     def _follows(self, gang: Muster) -> bool:
         """Whether a gang that must be aboard before this one is not."""
@@ -286,7 +212,7 @@ class Rounds:
         return self._planner(boarding, self._room, kept)
 
     def _grant(self, gang: Muster, placement: Placement) -> None:
-        deadline = self._earlier_deadline(gang, placement)
+        deadline = self._asking.earlier_deadline(gang, placement)
         subgroups = None if gang.aboard else gang.subgroups
         granted = Granted(placement.nodes, placement.domain, gang.missing, deadline, subgroups)
         self._store.apply(gang.key, granted)
@@ -344,32 +270,6 @@ class Rounds:
         """
         rows = self.pending.items()
         torn = {key for key, row in rows if row.gang.aboard and self._short(row.gang)}
-        return torn | {key for key, row in rows if self._restarted and self._hints(row.gang.ready)}
-
-    def _hints(self, pods: Iterable[Pod]) -> dict[str, str]:
-        """After a restart: where an earlier plan, still in force, had put these members."""
-        now = self._clock()
-        plans = ((p.uid, p.valid_plan) for p in pods) if self._restarted else ()
-        return {uid: plan.node for uid, plan in plans if plan and plan.deadline > now}
-
-    def _earlier_deadline(self, gang: Muster, placement: Placement) -> float | None:
-        """The deadline of the same plan made before a restart; another plan begins afresh."""
-        if not self._restarted:
-            return None
-        plans = [(p.valid_plan, placement.nodes.get(p.uid)) for p in gang.ready]
-        same = [plan for plan, node in plans if plan and plan.node == node and plan.deadline > self._clock()]
-        return (
-            min((plan.deadline for plan in same), default=None) if len(same) == len(placement.nodes) else None
-        )
-
-
-def _planned_domains(gang: Muster) -> set[Domain | None]:
-    """Where its plans had put it: after a restart nobody remembers labels that were lost before."""
-    plans = [p.valid_plan for p in gang.bound]
-    return {plan.domain for plan in plans if plan and len(plan.domain) == len(gang.required)}
-
-
-def _site(part: Part, nodes: Iterable[Node]) -> Site:
-    domains = {domain_of(node, part.required) for node in nodes} if part.required else set()
-    near = {node.labels.get(part.preferred, "") for node in nodes} if part.preferred else set()
-    return Site(frozenset(d for d in domains if d is not None), frozenset(near - {""}))
+        return torn | {
+            key for key, row in rows if self._asking.restarted and self._asking.hints(row.gang.ready)
+        }

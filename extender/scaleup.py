@@ -15,7 +15,8 @@ import structlog
 from extender.api import ApiError, Json
 from extender.news import Announcement
 from extender.pod_calls import pod_path
-from extender.rounds import Pending, Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Pending, Standing
 from gangs import sentences
 from gangs.pods import GangKey, Pod
 from gangs.reasons import Reason

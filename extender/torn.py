@@ -11,7 +11,8 @@ from typing import Final
 
 from extender.evictions import Creator, evict
 from extender.news import Announcement
-from extender.rounds import Pending, Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Pending, Standing
 from gangs import sentences
 from gangs.pods import GangKey
 from gangs.reasons import Reason

@@ -12,7 +12,8 @@ from typing import Final
 
 from extender.news import News
 from extender.registry import Registry
-from extender.rounds import Rounds, Standing
+from extender.rounds import Rounds
+from extender.standing import Standing
 from extender.store import PermitStore
 from gangs.contract import GPU, NODE_CLIQUE
 from gangs.muster import Muster

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.rounds import Standing
+from extender.standing import Standing
 from gangs.pods import Plan
 from tests.builders import make_node
 from tests.extender.world import World, gang

@@ -1,6 +1,6 @@
 """The head of the queue, and the clique that is kept for it."""
 
-from extender.rounds import Standing
+from extender.standing import Standing
 from gangs.planner import Kept
 from tests.builders import LEVEL, make_loose, make_node, make_owner
 from tests.extender.world import World, gang

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from extender.news import REPEAT_SECONDS, SETTLED_SECONDS, TEXT_SECONDS, Announcement
-from extender.rounds import Standing
+from extender.standing import Standing
 from gangs.notes import Note
 from gangs.pods import Demand, Pod
 from gangs.reasons import Reason

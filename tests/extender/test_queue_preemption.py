@@ -16,8 +16,8 @@ from extender.preemption import (
     Preemption,
     Rules,
 )
-from extender.rounds import Standing
 from extender.selectors import matches
+from extender.standing import Standing
 from gangs.pods import Pod
 from gangs.queues.amounts import UNLIMITED, Amounts
 from gangs.queues.tree import Queue

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender import wire
-from extender.rounds import Standing
+from extender.standing import Standing
 from gangs.contract import GPU
 from gangs.pods import Plan, Pod
 from gangs.queues.amounts import UNLIMITED, Amounts

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extender.rounds import SETTLE_MOST_SECONDS, SETTLE_SECONDS, Standing
+from extender.rounds import SETTLE_MOST_SECONDS, SETTLE_SECONDS
+from extender.standing import Standing
 from gangs.contract import GATE, SIZE_FROM_PARTITION
 from gangs.nodes import Taint
 from gangs.notes import Note

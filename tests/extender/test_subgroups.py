@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from extender.news import SETTLED_SECONDS
-from extender.rounds import SURPLUS_MOST_SECONDS, SURPLUS_SECONDS, Standing
+from extender.standing import Standing
+from extender.surplus import SURPLUS_MOST_SECONDS, SURPLUS_SECONDS
 from gangs.pods import Demand, Pod
 from gangs.subgroups import Subgroup
 from tests.builders import LEVEL, make_loose, make_node, make_pod

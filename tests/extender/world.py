@@ -19,9 +19,10 @@ from extender.news import News
 from extender.owners import Owners
 from extender.queues import Queues
 from extender.registry import Registry
-from extender.rounds import GrantWriter, Rounds, Standing
+from extender.rounds import GrantWriter, Rounds
 from extender.shapes import Shapes
 from extender.slices import Devices
+from extender.standing import Standing
 from extender.store import PermitStore
 from extender.volumes import Volumes
 from gangs import contract
