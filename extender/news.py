@@ -124,11 +124,12 @@ class News:
         if told and same and now - told.at < TEXT_SECONDS and not fresh:
             return
         message = self.sentence(row)
-        if told is None or not same or self._is_old(told, message, now):
+        # All are new: the gang of that name which was told before is gone, though nobody saw it go.
+        if told is None or not same or fresh == here or self._is_old(told, message, now):
             told, fresh = _Told(row.standing, message, now, refused), here
         self._told[key] = told
         self._members[key] = here
-        yield from (Announcement(p, told.reason, told.message) for p in row.unseated if p.uid in fresh)
+        yield from (Announcement(p, told.reason, message) for p in row.unseated if p.uid in fresh)
 
     @staticmethod
     def _is_old(told: _Told, message: str, now: float) -> bool:
