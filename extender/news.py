@@ -148,7 +148,8 @@ class News:
         if told and same and now - told.at < TEXT_SECONDS and not fresh:
             return
         message = self.sentence(row)
-        if told is None or not same or self._is_old(told, message, now):
+        # All are new: the gang of that name which was told before is gone, though nobody saw it go.
+        if told is None or not same or fresh == here or self._is_old(told, message, now):
             told, fresh = _Told(Reason(row.standing), message, now, refused), here
             if row.gang.owner:
                 yield Announcement(row.unseated[0], told.reason, message, row.gang.owner)

@@ -216,3 +216,13 @@ class TestNotes:
         world = World()
         world.update(self.noted("llm-0", "one", "two", owner=make_owner()))
         assert len(told(world)) == 4
+
+
+def test_a_namesake_that_comes_within_the_second_is_told_its_own_sentence() -> None:
+    world = gathering(3)
+    told(world, SETTLED_SECONDS)
+    for pod in make_members(3, floor=4, required=LEVEL):
+        world.pods.drop(pod.uid)
+    world.update(make_pod("llm-0", uid="u-again", floor=2, required=LEVEL))
+    [row] = told(world, 0.5)
+    assert "1 of 2 members are here" in row.message
