@@ -2,15 +2,16 @@
 
 A gang that needs a whole clique would never board under a steady stream of small ones: they would take
 each node that comes free. So the first gang that is whole and finds no room has one domain kept for it,
-the same until its nodes can't hold the gang any more; whoever is behind it is served around that domain.
+the same until its nodes can't hold the gang any more, or another one has more room; whoever is behind it is
+served around that domain.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from gangs.keeping import domain_to_keep, domains_to_keep, holds_when_empty
+from gangs.keeping import able_domains, domains_to_keep, roomiest
 from gangs.muster import Muster
-from gangs.planner import Boarding, Kept
+from gangs.planner import Boarding, Kept, slots_in
 from gangs.pods import GangKey
 from gangs.room import Domain, Room
 
@@ -22,7 +23,8 @@ class Keeper:
         self.kept: Kept | None = None
         self._room = room
         self._head: Muster | None = None
-        self._looked = (-1, -1)
+        self._looked = (-1, -1, -1)
+        self._able: tuple[Domain, ...] = ()
         self.locked = False
         self.cleared = False
 
@@ -48,22 +50,33 @@ class Keeper:
 
         Does nothing while a domain is locked: then it is cleared for another gang.
         """
-        if self.locked:
+        looked = self._room.changes, gang.floor, self._room.growth
+        if self.locked or (self.head == gang.key and self._looked == looked):
             return
-        looked = self._room.changes, gang.floor
-        if self.head == gang.key and self._looked == looked:
-            return
-        same = self.kept if self.head == gang.key else None
-        self._head, self._looked = gang, looked
+        anew = self.head != gang.key or self._looked[:2] != looked[:2]
+        self._looked = looked
         wanted = replace(boarding(gang), avoid=frozenset())
-        if not gang.required:
+        if gang.required:
+            self._keep_one(gang, wanted, anew=anew)
+        elif anew:
             found = domains_to_keep(wanted, self._room)
             self.kept = Kept(*found[0], gang.name, found[1:]) if found else None
-            return
-        if same and same.level == gang.required and holds_when_empty(wanted, self._room, same.domain):
-            return
-        domain = domain_to_keep(wanted, self._room)
-        self.kept = Kept(gang.required, domain, gang.name) if domain else None
+        self._head = gang
+
+    def _keep_one(self, gang: Muster, wanted: Boarding, *, anew: bool) -> None:
+        """Keep the roomiest domain that could hold it, and stay with that until another one has more room.
+
+        What is kept only grows, while others take what comes free elsewhere; so it is left for a domain that
+        is emptied faster, and never for one that is not.
+        """
+        if anew:
+            self._able = able_domains(wanted, self._room)
+        best = roomiest(self._able, wanted, self._room)
+        same = self.kept.domain if self.kept and self.head == gang.key else None
+        if best is not None and same is not None and same in self._able:
+            more = slots_in(wanted, self._room, best) > slots_in(wanted, self._room, same)
+            best = best if more else same
+        self.kept = Kept(gang.required, best, gang.name) if best is not None else None
 
     def release(self) -> None:
         """Nobody is the head."""

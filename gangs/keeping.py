@@ -4,7 +4,7 @@ Of those that could hold its floor if nobody else were there, the one with the m
 least to come free. A gang of which only subgroups ask for domains has one kept for each of these.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from gangs.parts import Part
@@ -21,12 +21,15 @@ def domain_to_keep(boarding: Boarding, room: Room) -> Domain | None:
     return _roomiest(boarding, room, room.emptied())
 
 
-def holds_when_empty(boarding: Boarding, room: Room, domain: Domain) -> bool:
-    """Whether the floor would fit into the domain if nobody else were there."""
-    empty = Room()
-    for node in room.nodes_of(boarding.required, domain):
-        empty.put_node(node)
-    return holds(domain, boarding, empty)
+def able_domains(boarding: Boarding, room: Room) -> tuple[Domain, ...]:
+    """All domains that could hold the floor if nobody else were there. Looks at every node."""
+    empty = room.emptied()
+    return tuple(domain for domain in sorted(eligible(boarding, room)) if holds(domain, boarding, empty))
+
+
+def roomiest(able: Iterable[Domain], boarding: Boarding, room: Room) -> Domain | None:
+    """Of these the one with the most room now, the first of equals."""
+    return max(able, key=lambda domain: slots_in(boarding, room, domain), default=None)
 
 
 def domains_to_keep(boarding: Boarding, room: Room) -> tuple[tuple[Level, Domain], ...]:

@@ -63,18 +63,37 @@ class TestHead:
         world.round()
         assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
+    def test_a_clique_that_is_emptied_while_the_kept_one_is_not_takes_its_place(self) -> None:
+        """Both are full when the head comes, and who runs in the one that is kept never ends."""
+        world = World({"a": 2, "b": 2})
+        busy = [make_loose(f"busy-{node}", node=node) for node in ("a0", "a1", "b0", "b1")]
+        world.update(*busy)
+        world.board(*gang(2, "big"))
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("a",), "default/big")
+        world.update(*gang(1, "small", created=1))
+        for number in (2, 3):
+            world.pods.drop(busy[number].uid)
+            world.round()
+        assert [(g.gang, g.domain) for g in world.written.grants] == [(("default", "big"), ("b",))]
+
     def test_a_kept_clique_that_lost_a_node_is_exchanged(self) -> None:
         world = self.world()
         world.room.drop_node("a1")
         world.round()
         assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
-    def test_the_kept_clique_stays_the_same_while_room_comes_and_goes_elsewhere(self) -> None:
+    def test_the_kept_clique_stays_the_same_while_no_other_has_more_room(self) -> None:
         world = self.world()
         world.pods.drop("u-y")
-        world.update(make_loose("x2", node="a1"))
         world.round()
         assert world.rounds.keeper.kept == Kept(LEVEL, ("a",), "default/big")
+
+    def test_a_clique_that_others_fill_up_is_left_for_a_roomier_one(self) -> None:
+        world = self.world()
+        world.update(make_loose("x2", node="a1"), make_loose("x3", node="a2"))
+        world.pods.drop("u-y")
+        world.round()
+        assert world.rounds.keeper.kept == Kept(LEVEL, ("b",), "default/big")
 
     def test_surplus_that_finds_no_room_keeps_nothing(self) -> None:
         world = World({"a": 3, "b": 4})

@@ -124,10 +124,12 @@ async def test_a_gang_that_lacks_channels_says_so_and_boards_when_they_come_free
     assert freed in (await _where(kube)).values()
 
 
-async def test_members_whose_channels_were_allocated_keep_to_them_and_the_one_that_can_not_gets_another(
-    play: Play,
-) -> None:
-    """A boarding cancelled at the barrier leaves claims allocated, one of them on a node that is cordoned."""
+async def test_a_boarding_cancelled_with_channels_allocated_is_finished_in_another_way(play: Play) -> None:
+    """At the barrier all claims are allocated, and one of them on a node that is cordoned then.
+
+    kube-scheduler itself takes a claim back from a Pod that it finds unschedulable; until then the plan keeps
+    the member where its claim is.
+    """
     kube = play.stage.kube
     storage_class, claim, *pods = slow.gang(4)
     await kube.apply(_NAMESPACE, [storage_class, claim, *map(_claiming, pods)])
@@ -141,10 +143,8 @@ async def test_members_whose_channels_were_allocated_keep_to_them_and_the_one_th
         await slow.provide(kube, _NAMESPACE)
         await play.bound(_NAMESPACE, 4, seconds=60)
         after = await _where(kube)
-        assert {name: after[name] for name in after if name != "rank-1"} == {
-            name: before[name] for name in after if name != "rank-1"
-        }
-        assert after["rank-1"] != unfit
+        assert unfit not in after.values()
+        assert len(set(after.values())) == 4
     finally:
         await kube.run("uncordon", unfit)
         await slow.clear(kube, _NAMESPACE)
